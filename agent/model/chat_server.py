@@ -260,10 +260,10 @@ class ChatServer(ModelServer):
 
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
-        learned = self.learned[body["model"]]
+        tags, learned = reply.tags, self.learned[body["model"]]
         learned.closes = learned.closes or reply.is_closed
         # Either the server calls half an answer complete, or the model never closes the tag: then accept the next one.
-        if reply.tags.in_answer and (learned.closes or not learned.leaves_open):
+        if tags.in_answer and (learned.closes or not learned.leaves_open or tags.draft[-1].isalnum()):
             learned.leaves_open = True
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 

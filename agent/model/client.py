@@ -20,7 +20,7 @@ from agent.json_data import objects, string
 from agent.limited_reply import reply_limit
 from agent.model.chat_reply import named_error
 from agent.model.failures import ServerRefusalError
-from agent.model.protocol import ModelError, ServerAddress
+from agent.model.protocol import ModelError, ModelErrorKind, ServerAddress
 from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -138,12 +138,7 @@ def model_errors() -> Iterator[None]:
     except openai.APIStatusError as error:
         raise _refusal(error) from error
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
-        cause: BaseException = error  # the SDK's transport reports refused connections as time-outs too
-        while cause.__cause__ and not isinstance(cause, TimeoutError):
-            cause = cause.__cause__
-        if isinstance(cause, TimeoutError):
-            raise ModelError(kind="TimeoutError", detail="no reply in time") from error
-        raise ModelError(kind="LLMError", detail=f"connection failed ({type(cause).__name__})") from error
+        raise _connection_failure(error) from error
     except openai.OpenAIError as error:  # error inside a stream
         raise ServerRefusalError(0, getattr(error, "body", None) or str(error)) from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -158,3 +153,16 @@ def _refusal(error: openai.APIStatusError) -> ServerRefusalError:
         fault = {"code": f"redirects to {error.response.next_request.url.copy_with(query=None)}"}
     wait_s, is_final = retry_after_s(headers, now=time.time()), headers.get("x-should-retry") == "false"
     return ServerRefusalError(error.status_code, fault, retry_after_s=wait_s, is_final=is_final)
+
+
+def _connection_failure(error: BaseException) -> ModelError:
+    cause = error  # the SDK's transport reports refused connections as time-outs too
+    while cause.__cause__ and not isinstance(cause, TimeoutError):
+        cause = cause.__cause__
+    if isinstance(cause, TimeoutError):
+        return ModelError(kind="TimeoutError", detail="no reply in time")
+    if isinstance(cause, aiohttp.ClientHttpProxyError):
+        return ServerRefusalError(cause.status, {"code": "from the proxy"})
+    lasting = isinstance(cause, ssl.SSLCertVerificationError | aiohttp.InvalidURL)
+    kind: ModelErrorKind = "ConfigurationError" if lasting else "LLMError"
+    return ModelError(kind=kind, detail=f"connection failed ({type(cause).__name__})")

@@ -43,8 +43,9 @@ async def test_a_server_on_this_machine_is_trusted_as_the_host_says(
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
         model = OpenAIModel(address=ServerAddress(base_url=f"{host}/v1"), model="m", timeouts=Timeouts(retries=0))
-        with pytest.raises(ModelError):  # its reply is empty
+        with pytest.raises(ModelError) as failure:  # its reply is empty
             await model.generate("x", max_tokens=1, temperature=0.0)
+        assert failure.value.kind == ("LLMError" if trusted else "ConfigurationError")
         await model.aclose()
         async with open_searxng(host) as searxng:
             with pytest.raises(WebSearchFailed):  # as above

@@ -284,6 +284,13 @@ async def test_a_remote_server_is_reached_through_the_hosts_proxy(
     assert {headers["Proxy-Authorization"] for headers in proxy.headers} == {"Basic dXNAZXI6cGFzcw=="}
 
 
+async def test_what_the_hosts_proxy_refuses_is_reported(open_model: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with ScriptedOpenAI() as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(ModelError, match=r"ConfigurationError: status 404 \(from the proxy\)"):
+            await open_model("https://model.example/v1").decide(DECIDE)
+
+
 @pytest.mark.parametrize("path", ["", "/openai/deployments/m"])
 async def test_azure_is_called_with_deployment_version_and_key(path: str, open_model: OpenModel) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as server:
