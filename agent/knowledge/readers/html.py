@@ -33,20 +33,11 @@ _OPTIONS: Final = ConversionOptions(
     preprocessing=PreprocessingOptions(enabled=True, remove_forms=False, remove_navigation=False),
     max_depth=400,
     highlight_style="none",
-    exclude_selectors=[
-        *(*NEVER_SHOWN, "nav", "footer", "del", "s", "strike", "button", "select", "textarea"),
-        *("[hidden]", "[style*=line-through]"),
-        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs next to headings that documentation builders add
-    ],
 )
+_DROPPED: Final = frozenset({*NEVER_SHOWN, "nav", "footer", "del", "s", "strike", "button", "select", "textarea"})
+_HEADING_SIGNS: Final = frozenset({"headerlink", "anchor", "hash-link"})  # that documentation builders add
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
-# An element is hidden, or covers several rows: only the tree of the page shows how far it reaches.
-_NEEDS_TREE: Final = re.compile(
-    r"\s(?:hidden|rowspan)(?=[\s=>/])[^<>]{0,1000}>"
-    r"|\sstyle\s*=\s*[\"'][^\"'<>]{0,500}(?:opacity|font-size|display|visibility)\s*:",
-    re.IGNORECASE,
-)
 _HIDING_STYLE: Final = re.compile(
     r"(?<![\w-])(?:(?:display\s*:\s*[\"']?none|visibility\s*:\s*[\"']?(?:hidden|collapse))\b"
     # A page that fades its text in begins with an opacity of 0 and a shift, and people read that text.
@@ -67,6 +58,10 @@ _PICTURE: Final = re.compile(r"\bdata:[^\s\"'()<>]{1000,}")
 # A picture counts as its description, which may be all that a cell or a link contains.
 _IMAGE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
 _IMAGE_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)\s*=\s*([\"'])((?:(?!\1)[^<>]){1,500})\1", re.IGNORECASE)
+_CHECKBOX: Final = re.compile(  # Notion exports one as a division
+    r"<input\b(?=[^<>]*\btype=\"checkbox)[^<>]*>|<div class=\"checkbox checkbox-(?P<state>\w+)\"></div>", re.IGNORECASE
+)
+_CHIP: Final = re.compile(r"</span>(?P<chip><span class=\"selected-value)")  # values that Notion shows as chips
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
 )
@@ -117,10 +112,15 @@ def fragment_to_markdown(fragment: str) -> str:
 def _to_markdown(page: str) -> str:
     shown = apply_raised_tags(page)
     try:
-        shown = _resolve_attributes(shown) if _NEEDS_TREE.search(shown) else shown
-        return _HEADER.sub(_join_header, convert(_IMAGE.sub(_description, shown), _OPTIONS).content or "")
+        shown = _CHIP.sub(r"</span>, \g<chip>", _CHECKBOX.sub(_check_mark, _resolve_attributes(shown)))
+        shown = _IMAGE.sub(_description, shown)
+        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "")
     except (ConversionError, ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
+
+
+def _check_mark(box: re.Match[str]) -> str:
+    return "☑ " if box["state"] == "on" or (not box["state"] and "checked" in box[0]) else "☐ "
 
 
 def _description(image: re.Match[str]) -> str:
@@ -145,14 +145,17 @@ def _join_header(found: re.Match[str]) -> str:
 
 
 def _resolve_attributes(page: str) -> str:
-    """Return a page without hidden elements, and with each table cell that covers several rows repeated in them."""
-    tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
-    for element in tree.xpath("body//*[@hidden or @style]"):
-        if is_hidden(element.tag, element.attrib):
+    """Return a page without what people do not see, and with each table cell that covers several rows repeated."""
+    tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8", remove_comments=True))
+    for element in tree.xpath("body//*"):
+        is_sign = element.tag == "a" and not _HEADING_SIGNS.isdisjoint(element.get("class", "").split())
+        is_struck = "line-through" in element.get("style", "")
+        is_dropped = element.tag in _DROPPED and not (element.tag == "button" and element.getparent().tag == "a")
+        if is_sign or is_struck or is_dropped or is_hidden(element.tag, element.attrib):
             element.drop_tree()
-        elif "tabpanel" in element.get("role", "") or "hidden" in element.attrib:
-            element.attrib.pop("hidden", None)
-            element.attrib.pop("style", None)
+        elif "hidden" in element.attrib or "tabpanel" in element.get("role", ""):  # the converter would drop it
+            for name in ("hidden", "style"):
+                element.attrib.pop(name, None)
     steps = 0
     for cell in tree.xpath("//tr/*[@rowspan > 1]"):
         count = min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1

@@ -91,6 +91,22 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
+def test_words_around_what_people_do_not_see_stay_apart() -> None:
+    page = "".join(
+        f"<p>40 {gone}<b>50</b></p>" for gone in ("<del>x</del>", "<svg></svg>", "<button>x</button>", "<!-- x -->")
+    )
+    assert read("a.html", page).text.split("\n\n") == ["40 **50**"] * 3 + ["40 **50**\n"]
+
+
+def test_check_boxes_and_chips_are_read_and_a_button_in_a_link_is_its_label() -> None:
+    page = '<p><input type=checkbox checked> Paid <input type="checkbox"> Sent</p><a href=/x><button>Start</button></a>'
+    page += '<ul><li><div class="checkbox checkbox-on"></div> <span>Mount</span></li><li>'
+    page += '<div class="checkbox checkbox-off"></div>Ship</li></ul><table><tr><td>'
+    page += '<span class="selected-value select-value-color">A</span><span class="selected-value">B</span></table>'
+    shown = "☑ Paid ☐ Sent\n\n[Start](/x)\n\n- ☑ Mount\n- ☐ Ship\n\n| A, B |\n| --- |\n"
+    assert read("a.html", page).text == shown
+
+
 def test_picture_of_a_page_counts_as_its_description() -> None:
     page = (
         "<table><tr><td>SSO<img alt='not &quot;yet&quot;'></td></tr></table><h1><a href=/x><img src=logo></a></h1><p>"
