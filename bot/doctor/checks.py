@@ -20,7 +20,7 @@ from bot.channel_settings import ChannelFile
 from bot.documents.corpus import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
-from bot.install.identity import find_prefix, list_orions
+from bot.install.identity import DEFAULT_PREFIX, find_prefix, list_orions
 from bot.install.installations import Installations, UnreadableInstallation
 from bot.install.workspaces import require_right_key, seal_of, teams_of
 from bot.queue.queue import Mailbox
@@ -148,7 +148,8 @@ async def check_channels(settings: Settings, within_s: float) -> Finding:
     if file.faults:
         return Problem("; ".join(file.faults), f"Correct {settings.channels}; the last good settings hold meanwhile.")
     places = [name.rpartition("/")[2] for name in channels] + [one.handoff for one in channels.values()]
-    return await check_places(places, settings.channels.name, settings, within_s)
+    variable = f"ORION_LISTEN or {settings.channels.name}" if settings.listen else settings.channels.name
+    return await check_places(places, variable, settings, within_s)
 
 
 async def check_places(names: Sequence[str], variable: str, settings: Settings, within_s: float) -> Finding:
@@ -171,15 +172,18 @@ async def check_places(names: Sequence[str], variable: str, settings: Settings, 
 
 async def check_redis(settings: Settings, within_s: float) -> Finding | dict[str, Finding]:
     """Redis: its answer, its version, its durability, the other Orions in it, and whether Orion is paused."""
-    where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
+    is_external = bool(settings.redis_url.get_secret_value())
+    where = "REDIS_URL" if is_external else f"embedded under {settings.home}"
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
             if wrong := await missing_command(opened):
                 return Problem(wrong, "Install Redis 6.2 or newer, or Valkey.")
-            prefix = await find_prefix(opened, settings)
+            prefix = DEFAULT_PREFIX
+            with suppress(WrongUse):  # Slack refuses the token: its own check says so
+                prefix = await find_prefix(opened, settings)
             async with aclosing(Mailbox(opened, prefix=prefix)) as mailbox:
                 await mailbox.probe()
-            others = [one.name for one in await list_orions(opened) if one.prefix != prefix]
+            others = [one.name for one in await list_orions(opened) if prefix not in {one.prefix, DEFAULT_PREFIX}]
             shared = f"also used by {', '.join(others[:NAMED])}; each has keys of its own" if others else ""
             durability, pause = await _check_durability(opened, where), await _check_pause(opened, prefix)
             return {"Redis": durability, "Shared Redis": shared, "Paused": pause}
@@ -190,7 +194,7 @@ async def check_redis(settings: Settings, within_s: float) -> Finding | dict[str
     except TimeoutError:
         detail = f"did not answer within {within_s:.0f} s"
     remedy = "Check REDIS_URL: address, password, and that the server runs. Without REDIS_URL a private one is used."
-    return Problem(detail, remedy)
+    return Problem(detail, remedy if is_external else "Name a folder for it in ORION_HOME, or a server in REDIS_URL.")
 
 
 async def _check_durability(opened: Redis, where: str) -> Finding:

@@ -37,7 +37,7 @@ _INSTALL_KINDS: Final = frozenset(
 _STRUCTURE: Final = frozenset({"lease", "teams", "ready", "bell", "fence", "swept", "swept_to", "replicated", "orions"})
 DEFAULT_PREFIX: Final = "orion"
 ORIONS_KEY: Final = "orion:orions"
-_REFUSED: Final = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
+_REFUSED: Final = "Slack refused SLACK_BOT_TOKEN ({reason}). Reinstall the app and copy its bot token (xoxb-…)."
 _SEVERAL: Final = (
     "Several Orions use this Redis: {names}. Set SLACK_BOT_TOKEN, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, to say "
     "which one is meant."

@@ -114,6 +114,9 @@ async def test_a_correct_set_up_passes_every_check(tmp_path: Path) -> None:
 
 
 async def test_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    homeless = await checks(settings_in(tmp_path / "file", ""))
+    assert (homeless["Redis"].ok, "ORION_HOME" in homeless["Redis"].remedy) == (False, True)
     found = await checks(settings_in(tmp_path, ""))
     assert {name for name, check in found.items() if not check.ok} == {"Slack", "Knowledge"}
     assert "orion manifest" in found["Slack"].remedy
@@ -156,6 +159,7 @@ async def test_refused_tokens_and_missing_scopes_are_reported(tmp_path: Path) ->
         found = await checks(settings.model_copy(update=refused))
         assert found["Slack"].detail == "SLACK_BOT_TOKEN was refused: invalid_auth"
         assert found["Slack events"].detail == "SLACK_APP_TOKEN was refused: invalid_auth"
+        assert found["Redis"].ok, "a wrong token is no fault of Redis"
         assert "secret" not in str(found)
 
 
@@ -354,13 +358,15 @@ async def test_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: st
         ('[C0HELP]\nmode = "always"\n', "mode must be one of", False),
     ],
 )
-async def test_settings_of_channels_are_checked(written: str, detail: str, *, ok: bool, tmp_path: Path) -> None:
+async def test_channels_and_their_settings_are_checked(written: str, detail: str, *, ok: bool, tmp_path: Path) -> None:
     file = tmp_path / "channels.toml"
     file.write_text(written)
     async with workspace() as slack:
         found = await checks(settings_for(settings_in(tmp_path, "", channels=file), slack))
         assert detail in found["Channels"].detail
         assert found["Channels"].ok is ok
+        found = await checks(settings_for(settings_in(tmp_path, "", listen=frozenset({"C0NOWHERE"})), slack))
+        assert "ORION_LISTEN" in found["Channels"].remedy
 
 
 async def test_a_missing_reply_from_slack_is_reported(tmp_path: Path) -> None:
