@@ -99,7 +99,7 @@ def index_for(corpus: Corpus) -> KnowledgeIndex:
     try:
         return PostgresIndex(corpus.database)
     except ValueError:
-        message = "ORION_KNOWLEDGE_URL is not the address of a PostgreSQL database. An example: postgresql://user:password@host/name."
+        message = "ORION_KNOWLEDGE_URL is not the address of a PostgreSQL database. An example: postgresql://host/name."
         raise WrongUse(message) from None
 
 

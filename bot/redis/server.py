@@ -40,7 +40,7 @@ FULL = "cannot write to its disk (full?): no question is taken until it can"
 START_S = 30.0  # a large append-only file takes seconds to read; while it loads the wait starts again
 POLL_S = 0.02
 NO_URL = (
-    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://user:password@host:6379, unix:///path, "
+    "REDIS_URL cannot be used: it must look like redis://host:6379/0, rediss://host:6379, unix:///path, "
     "redis+sentinel://host:26379,host:26379/service/0 or redis+cluster://host:6379,host:6379"
 )
 EVICTS: Final = "throws questions away when its memory is full (maxmemory-policy {policy})"
