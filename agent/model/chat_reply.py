@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.json_data import mapping, objects
+from agent.json_data import mapping, objects, string
 from agent.model.failures import MAX_CODE, ServerRefusalError
 from agent.model.protocol import ModelError, Piece
 
@@ -271,7 +271,7 @@ class Reply:
     @property
     def is_whole(self) -> bool:
         """True if the model ended its text itself, or closed its answer."""
-        has_calls = self.calls or "call" in self.finish  # then the text may go on after them
+        has_calls = self.calls or "call" in self.finish.lower()  # then the text may go on after them
         return bool(WHOLE_FINISH.fullmatch(self.finish) and not has_calls) or self.is_closed
 
     @property
@@ -314,13 +314,11 @@ def finish_failure(finish: str) -> ModelError | None:
 def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
     """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
     reply = mapping(payload)
-    fault = reply.get("error")
-    told = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
-    if not isinstance(fault, Mapping) and (
-        fault or "error" in {event, reply.get("object")} or (told and "choices" not in reply)
-    ):
-        fault = payload
-    return ServerRefusalError(0, fault) if fault else None
+    if fault := mapping(reply, "error"):
+        return ServerRefusalError(0, fault)
+    is_error = reply.get("error") or "error" in (event, reply.get("object"))
+    has_reason = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
+    return ServerRefusalError(0, reply) if is_error or (has_reason and "choices" not in reply) else None
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
@@ -365,8 +363,6 @@ def _string(value: object) -> str:
     """Return a string, or the texts of content parts; anything else is empty."""
     if isinstance(value, str):
         return value
-    parts = (
-        part if isinstance(part, dict) else {"text": part} for part in (value if isinstance(value, list) else [value])
-    )
-    texts = (part.get("text") for part in parts if part.get("type", "text") in _TEXT_PARTS)
-    return "".join(text for text in texts if isinstance(text, str))
+    parts = value if isinstance(value, list) else [value]
+    written = ({"text": part} if isinstance(part, str) else mapping(part) for part in parts)
+    return "".join(string(part, "text") for part in written if part.get("type", "text") in _TEXT_PARTS)

@@ -17,7 +17,7 @@ from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.json_data import mapping, objects, string
 from agent.model.chat_reply import Reply, draft_of, json_objects
-from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Timeouts, was_cut
+from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Timeouts
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
 from agent.model.prompts import ChatMessage, decide_messages, judge_messages, write_messages
 from agent.model.protocol import (
@@ -286,16 +286,6 @@ class OpenAIModel(ChatServer):
         if not reply.content.strip():
             raise ModelError(kind="EmptyReplyError", detail="the server sent an empty text")
         return Generated(text=reply.content, usage=usage, call=self.call(body))
-
-    async def context_length(self, context: DecideContext, tokens: int) -> int:
-        """Send a decision of more than ``tokens``; return how many the model read. Raises ``ModelError``."""
-        try:
-            usage = (await self.decide(context)).usage
-        except ModelError as error:
-            if error.kind != "MalformedControlError":
-                raise
-            usage = error.usage
-        return usage.prompt_tokens if was_cut(usage, tokens) else tokens
 
     def _decide_body(self, messages: list[ChatMessage]) -> Body:
         return {"model": self.model, "messages": messages, "reasoning_effort": self.effort or LOWEST_EFFORT}

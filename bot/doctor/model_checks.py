@@ -8,6 +8,7 @@ from typing import Final
 
 from agent.budget import Budget, Usage
 from agent.knowledge.types import KnowledgeAwayError
+from agent.model.chat_server import was_cut
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, JudgeContext, ModelError, WriteContext
 from agent.thread.conversation import Question, ThreadKey
@@ -77,10 +78,14 @@ async def check_context(settings: Settings, within_s: float) -> Finding:
         nonlocal length
         await opened.decide(_DECIDE)  # a server that refuses only the long prompt refuses its length, in any words
         try:
-            length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
+            usage = (await opened.decide(replace(_DECIDE, sources=(long,)))).usage
         except ModelError as error:
-            if error.kind not in {"TokenLimitError", "ConfigurationError"}:
+            if error.kind in {"TokenLimitError", "ConfigurationError"}:
+                return
+            if error.kind != "MalformedControlError":
                 raise
+            usage = error.usage
+        length = usage.prompt_tokens if was_cut(usage, CONTEXT_NEEDED) else CONTEXT_NEEDED
 
     finding = await _ask_model(settings, within_s, ask)
     if isinstance(finding, Problem) or length >= CONTEXT_NEEDED:

@@ -21,7 +21,7 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import RETRYABLE, DecideContext, ModelError, ServerAddress, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
-from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
+from tests.support.openai_server import CUT, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from verification.types import Source
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
@@ -201,36 +201,6 @@ async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(
     assert stream.usage.estimated
     assert stream.usage.completion_tokens == 10
     assert stream.usage.prompt_tokens > 100
-
-
-@pytest.mark.parametrize(
-    ("scripted", "kind"),
-    [
-        (fails(404, "no such model", "model_not_found"), "ConfigurationError"),
-        (CUT, "LLMError"),
-        (HANGS, "TimeoutError"),
-        (GARBAGE, "LLMError"),
-        (Scripted(raw=b"[]"), "LLMError"),
-        (Scripted(raw=b'{"error": {"code": "x"}}'), "LLMError"),
-        (Scripted(raw=b'{"choices": [7]}'), "LLMError"),
-        (says("x", finish="length"), "TokenLimitError"),
-        (says("x", refusal="no"), "RefusalError"),
-        (says(""), "EmptyReplyError"),
-    ],
-)
-async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kind: str) -> None:
-    async with asking(
-        generations=[scripted] * 9, drafts=[scripted] * 9, timeouts=QUICK if scripted is HANGS else ONCE
-    ) as (_, model):
-        with pytest.raises(ModelError) as failure:
-            await model.generate("prompt", max_tokens=5, temperature=0.7)
-        assert failure.value.kind == kind
-        assert failure.value.hints
-        assert "prompt" not in failure.value.detail
-        if scripted.pieces != ("",):
-            with pytest.raises(ModelError) as failure:
-                await collect(model.write(WRITE))
-            assert failure.value.kind == kind
 
 
 async def test_a_reply_that_unpacks_to_too_much_is_cut_off() -> None:

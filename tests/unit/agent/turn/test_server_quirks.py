@@ -206,6 +206,7 @@ AWAY: Final = (
     in_body("Rate limit exceeded", 429),
     in_body("Overloaded", "overloaded_error"),
     Scripted(raw=b"<html>bad gateway</html>", content_type="text/html"),
+    Scripted(raw=b'{"choices": [7]}'),
     Scripted(cut=True),
 )
 
