@@ -13,6 +13,7 @@ from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Protocol
+from unicodedata import normalize
 from urllib.parse import quote
 
 from agent.knowledge.readers.chunking import Chunk
@@ -277,12 +278,16 @@ def document_url(docs_url: str, document: str) -> str:
 
 
 def resolve_document_name(documents: Iterable[Document], name_or_id: str) -> str | None:
-    """Return the id of the document that a name fits best (case and suffix do not matter)."""
-    wanted = name_or_id.strip().casefold()
+    """Return the id of the document that a name fits best (case, suffix and the form of accents do not matter)."""
+    wanted = _fold(name_or_id.strip())
     ranked = []
     for each in documents:
-        shown = each.id.casefold()
+        shown = _fold(each.id)
         file_name = shown.rpartition("/")[2]
-        names = (shown, each.title.casefold(), file_name, file_name.rpartition(".")[0])
+        names = (shown, _fold(each.title), file_name, file_name.rpartition(".")[0])
         ranked += [(names.index(wanted), each.id)] if wanted in names else []
     return min(ranked)[1] if ranked else None
+
+
+def _fold(name: str) -> str:
+    return normalize("NFC", name.casefold())  # a Mac stores the dots of an "ü" apart

@@ -61,7 +61,7 @@ class Folders:
         if not real.is_relative_to(root):
             self._run.failed.append((path.relative_to(root).as_posix(), _LEADS_OUT))
             return
-        inside, key = real.relative_to(root).as_posix(), str(real)
+        inside, key = (real if real.exists() else path).relative_to(root).as_posix(), str(real)  # or a broken link
         if not is_storable(key):
             self._run.failed.append((ascii(inside), "has a name that is not UTF-8"))
         elif key not in self._keys:

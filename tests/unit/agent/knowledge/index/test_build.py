@@ -102,6 +102,9 @@ def test_a_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Pa
         assert document.text.startswith("# Beta\n")
         assert document.url == "https://d/?path=sub/b.md"
     assert index.document("gamma") is None
+    (docs / "u\u0308ber.md").write_text("# Notes\n\nText.\n")  # as a Mac names it
+    index.index([docs])
+    assert index.document("ÜBER.md") is not None
 
 
 def test_title_and_heading_count_more_than_text(index: KnowledgeIndex, docs: Path) -> None:

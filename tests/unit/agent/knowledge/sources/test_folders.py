@@ -56,11 +56,13 @@ def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     (root / "loop").symlink_to(root)
     (root / "shared").symlink_to(tmp_path)
     (root / "self.md").symlink_to(root / "self.md")
+    (root / "broken.md").symlink_to(root / "gone.md")
     run = IndexRun()
-    real, own = files(run, root)
-    assert (real.id, own.id) == ("real.md", "self.md")
-    with pytest.raises(ReadError, match="cannot be opened"):
-        own.read()
+    real, broken, own = files(run, root)
+    assert (real.id, broken.id, own.id) == ("real.md", "broken.md", "self.md")
+    for link in (broken, own):
+        with pytest.raises(ReadError, match="cannot be opened"):
+            link.read()
     assert run.failed == [(name, "is a link that leads out of its folder") for name in ("shared", "out.md")]
     (root / "real.md").unlink()
     (root / "real.md").symlink_to(tmp_path / "secret.md")
