@@ -220,7 +220,7 @@ def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -
     constant = not _CONSTANTS.isdisjoint(quantity.readings)
     return any(
         (quantity in each.operands and (constant or (alone and each.is_right)))
-        or (each.result is None and any(is_result(quantity, value) for value in each.values()))
+        or ((each.result is None or each.is_right) and any(is_result(quantity, value) for value in each.values()))
         for each in equations(claim)
     )
 

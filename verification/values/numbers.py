@@ -27,6 +27,7 @@ from verification.values.quantity_words import (
     is_span,
     read_bound,
     read_cjk_numeral,
+    read_half,
     read_number_words,
     read_period,
     read_unit_alone,
@@ -201,11 +202,17 @@ def _quantity(
     measured = unit is not None and unit.dimension not in CURRENCIES
     if unit and not measured and (million := _MILLION.match(text, end)):  # a small m after an amount of money
         readings, end = tuple(reading * 1e6 for reading in readings), million.end()
+    half, end = read_half(text, end)
     factor, named, noun, end = (1.0, None, "", end) if measured else _read_tail(text, end)
+    if named and is_span(named) and not half:
+        more, after = read_half(text, end)
+        following = _AFTER.match(text, after)
+        if not following or following["word"].casefold() not in UNITS:  # it is another amount in "and a half day"
+            half, end = more, after
     return Quantity(
         start=start,
         end=end,
-        readings=tuple(reading * factor for reading in readings) if factor != 1 else readings,
+        readings=tuple((reading + half) * factor for reading in readings) if half or factor != 1 else readings,
         unit=unit or named,
         noun=noun,
         bound=read_bound(text, start, end),

@@ -48,6 +48,13 @@ _EXPONENT = re.compile(rf"(?:⁻?[{_DIGITS}]{{1,2}}|\^-?\d{{1,2}}(?!\d))")
 _SQUARE = re.compile(r"²|2(?![\d.,]*\d|\w)|\s(?:carrés?|cuadrados?|persegi)\b", re.IGNORECASE)
 _CUBE = re.compile(r"³|3(?![\d.,]*\d|\w)|\s(?:cubes?|cúbicos?|kubik)\b", re.IGNORECASE)
 
+# "1½", "two and a half", "deux heures et demie". 10月半ば is the middle of October.
+_HALF = re.compile(
+    r"\s?([¼½¾⅓⅔⅛⅜⅝⅞])|[个個]?半(?![ば数期額年])"
+    r"|[\s-](?:and[\s-]a[\s-]half|und\seine?n?\shalbe[ns]?|et\sdemie?|y\smedi[oa]|setengah)(?![^\W\d_])",
+    re.IGNORECASE,
+)
+
 # "a second" is a time only if no noun follows.
 _ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _ADVERB = r"hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich"
@@ -86,6 +93,12 @@ def apply_exponent(text: str, end: int, readings: tuple[float, ...]) -> tuple[tu
     if match is None or abs(exponent) > _MAX_EXPONENT:
         return readings, end
     return tuple(reading**exponent for reading in readings), match.end()
+
+
+def read_half(text: str, end: int) -> tuple[float, int]:
+    """Read the fraction that follows a number or its unit, and its end; 0 without one."""
+    match = _HALF.match(text, end)
+    return (numeric(match[1]) if match[1] else 0.5, match.end()) if match else (0.0, end)
 
 
 def apply_unit_power(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
@@ -151,7 +164,7 @@ _ID_SCALES = {"puluh": 10, "ratus": 100, "ribu": 1_000, "juta": 1_000_000, "mili
 # "zweiundzwanzig" is one word: a list of them would never end.
 _GERMAN_COMPOUND = re.compile(
     r"(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|sech|sieb|zwan|und|zig|ßig|hundert|"
-    r"tausend)){2,}"
+    r"tausend|halb)){2,}"
 )
 _TEN, _THOUSAND, _MYRIAD = 10, 1_000, 10_000
 _SCALES = frozenset(10**power for power in range(1, 17))
@@ -190,6 +203,9 @@ def read_number_words(run: str, language: str) -> float | None:
     """The value of a run of number words (case-folded, single spaces), or None if it is not a number."""
     if language == "id":  # which text2num does not know
         return _read_indonesian(run.split())
+    if run.endswith("einhalb"):
+        whole = read_number_words(run.removesuffix("einhalb"), language)
+        return None if whole is None else whole + 0.5
     try:
         return float(text2num(run, language))
     except ValueError:

@@ -157,6 +157,24 @@ def test_fractions_and_dozens_of_a_unit_are_quantities() -> None:
         assert (found.readings, found.weak) == ((value,), weak)
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("2½ hours", "en"), ("2 ½ hours", "en"), ("two and a half hours", "en"), ("two hours and a half a day", "en"),
+        ("zweieinhalb Stunden", "de"), ("zwei und eine halbe Stunde", "de"), ("deux heures et demie", "fr"),
+        ("dos horas y media", "es"), ("dua setengah jam", "id"), ("2時間半です", "ja"), ("两个半小时", "zh"),
+    ],
+)  # fmt: skip
+def test_a_half_belongs_to_the_number_before_it(text: str, language: str) -> None:
+    found = only(text, language)
+    assert (found.readings, found.unit) == ((2.5,), UNITS["hours"])
+
+
+def test_a_half_of_something_else_is_no_part_of_the_number_before_it() -> None:
+    assert quantities("two weeks and a half day", "en")[0].readings == (2.0,)
+    assert quantities("10月半ば", "ja")[0].readings == (10.0,)
+
+
 RANKS = {
     "en": (
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
