@@ -54,7 +54,10 @@ def cost(tally: Tally, prices: Prices) -> float | None:
 
 def stats_table(summary: Summary, *, of: str = "", prices: Prices | None = None) -> Table:
     """Return the figures of each day of ``of`` as a table of 80 columns, the last one cost if a price is known."""
-    rules = ", ".join(f"{rule} {count}" for rule, count in summary.group("rule").items()) or "none"
+    rules, failed = (
+        ", ".join(f"{name} {count}" for name, count in summary.group(group).items()) or "none"
+        for group in ("rule", "failed")
+    )
     attempts = ", ".join(f"{n}: {count}" for n, count in sorted(summary.group("attempts").items())) or "none"
     verifier = summary.verifier or "The verifier's own errors: orion eval verifier FILE --keep measures them."
     title = f"Pass rate {percent(summary.pass_rate)} (target {percent(TARGET)})"
@@ -62,7 +65,7 @@ def stats_table(summary: Summary, *, of: str = "", prices: Prices | None = None)
     # No padding: ten columns fit into a terminal of 80.
     table = Table(
         title=f"{title}, {of}" if of else title,
-        caption=Text(f"Attempts {attempts}. Failure reasons: {rules}.\n{verifier}"),
+        caption=Text(f"Attempts {attempts}. Failure reasons: {rules}.\nFailed turns: {failed}.\n{verifier}"),
         box=SIMPLE_HEAD,
         padding=0,
     )

@@ -1,5 +1,6 @@
 """Listens to a turn for its record, the status that people see, metrics, counters and traces. Counts once per turn."""
 
+import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from agent.turn.events import Done, ModelEnd, ModelStart, PlanMoved, Token, Tool
 from bot.delivery.stream import AnswerStream
 from bot.queue.claim import Lease
 from bot.settings import Settings
+from bot.slack.web_api import DeliveryFailed
 from bot.stores.limits import TurnTokens
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
@@ -160,9 +162,11 @@ class TurnObserver:
         self._count_figures(self._figures(outcome, seconds))
 
     def record_interruption(self, reason: str = "") -> None:
-        """End the trace of a turn that people stopped or that is tried again, and count its tokens."""
+        """End the trace of a turn that was stopped, crashed or is tried again, and count its tokens."""
         self.over = True
-        self.trace.end(outcome="interrupted", reason=reason or (self.lease and self.lease.stopped) or "")
+        error, stopped = sys.exception(), self.lease and self.lease.stopped
+        what = error.reason if isinstance(error, DeliveryFailed) else type(error).__name__ if error else ""
+        self.trace.end(outcome="interrupted", reason=reason or stopped or what)
         self._count_figures(TurnFigures(**self._spent))
 
     def _count_figures(self, figures: TurnFigures) -> None:

@@ -98,12 +98,14 @@ async def test_the_table_reads_well(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     stats.count(increments(PARTIAL), now=NOON)
     stats.count(increments(FAILED), now=NOON)
+    stats.count(increments(DOWN), now=NOON)
     out = io.StringIO()
     Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON)))
     Console(file=out, width=120).print(stats_table(await stats.read(3, now=NOON + timedelta(days=90))))
     text = out.getvalue()
     for part in (
         "Pass rate 0.0 % (target 95.0 %)", "2026-05-04", "≤ 10 s", "> 120 s", "cites_sources 3", "Pass rate –",
+        "Failed turns: TimeoutError 1, verification 1.",
     ):  # fmt: skip
         assert part in text
 

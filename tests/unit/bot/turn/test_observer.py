@@ -19,6 +19,7 @@ from agent.tools.tool import ToolResult
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, Verification
 from bot.documents.open import corpus_of
 from bot.queue.claim import Lease
+from bot.slack.web_api import DeliveryFailed
 from bot.turn.engine import open_engine
 from bot.turn.job import visible_record
 from bot.turn.observer import open_observers
@@ -60,6 +61,24 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
         assert (root["metadata.outcome"], root["metadata.reason"]) == ("interrupted", "stopped")
         guardrail = next(span for span in receiver.spans if span.name == "verify")
         assert guardrail["metadata.repairs"] == {"html": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(DeliveryFailed("channel_not_found", permanent=True), "channel_not_found"), (OSError(), "OSError")],
+)
+async def test_the_trace_of_a_turn_that_raises_says_why(
+    tmp_path: Path, redis_client: Redis, error: Exception, reason: str
+) -> None:
+    async with LangfuseReceiver() as receiver:
+        settings = settings_in(
+            tmp_path, "", langfuse_public_key="pk", langfuse_secret_key=SecretStr("sk"), langfuse_host=receiver.url
+        )
+        async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
+            with pytest.raises(type(error)):
+                async with all_.turn(QUESTION, "t", engine):
+                    raise error
+        assert [span["metadata.reason"] for span in receiver.spans] == [reason]
 
 
 async def test_every_turn_counts_its_tokens_however_it_ends(tmp_path: Path, redis_client: Redis) -> None:
