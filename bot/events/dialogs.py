@@ -78,9 +78,11 @@ class Saving:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 draft = await _read_draft(delivery, place, click.ts, draft)
+                people = (await self.services.workspaces.of(place.team)).people
+                question, answer = [await people.name_ids(place, text) for text in (draft.question, draft.answer)]
+                draft = replace(draft, question=question, answer=answer)
                 linked = click.ts if is_direct(place) else place.thread_ts
                 request = replace(request, link=await delivery.reader.permalink(place.channel, linked))
-                people = (await self.services.workspaces.of(place.team)).people
                 channel = await people.channel_name(place.team, place.channel, within=place.channel)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = getattr(failure, "reason", "slow")

@@ -89,7 +89,7 @@ def register(app: AsyncApp, services: ListenerServices, installing: InstallPages
     for add, handlers in ((app.action, buttons), (app.shortcut, shortcuts), (app.view, views)):
         for name, handle in handlers.items():
             add(name)(acknowledge_after(services, handle))
-    for family in (app.action, app.view, app.shortcut, app.command, app.options):
+    for family in (app.action, app.view, app.view_closed, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.on_unknown)
     app.error(listeners.on_error)
     return listeners

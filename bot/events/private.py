@@ -43,7 +43,9 @@ class PrivateAsking:
             if refusal := self.services.access.refusal(user, place.channel) or await click.refusal(""):
                 await delivery.send_direct_message(user, say(refusal, await click.language()))
                 return
-            where, text = "", escape(truncate(" ".join(shortcut.text.split()), MAX_QUOTED_CHARS))
+            people, where = (await self.services.workspaces.of(place.team)).people, ""
+            named = " ".join((await people.name_ids(place, shortcut.text)).split())
+            text = escape(truncate(named, MAX_QUOTED_CHARS))
             with suppress(DeliveryFailed):  # Orion is not in that conversation
                 where = await delivery.reader.permalink(place.channel, shortcut.ts)
             opened = f"\n{link(where, say('hand_off_where', detect_language(shortcut.text)))}" if where else ""

@@ -235,6 +235,10 @@ async def _slack_events(endpoint: SlackEndpoint, request: web.Request) -> web.Re
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
         # Bolt reads its context from the payload and does not check the types of its fields.
         trouble = type(exc).__name__
+    else:
+        if asked.body.get("type") == "app_rate_limited":  # Bolt does not know it
+            log.warning("slack_withholds_events", remedy="Orion gets more than Slack's 30,000 events an hour.")
+            return web.Response()
     if trouble:
         log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
         return web.Response(status=400)

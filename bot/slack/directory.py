@@ -151,19 +151,28 @@ class SlackDirectory(CachedDirectory):
         ``asker`` is the cached account of its author.
         """
         latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
+        names = {question.user: label} if (label := person_label(asker)) else {}
+        ids = [one for one in (question.user, *named_ids(question.text), *latest) if one not in names]
+        names |= await self._find_names(question.thread, ids)
+        asker = asker or await self.cached_person(question.thread.team, question.user)
+        named = replace(question, text=with_names(question.text, names), tz=asker.tz if asker else "", names=names)
+        return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
+
+    async def name_ids(self, place: ThreadKey, text: str) -> str:
+        """Return a text with names in place of ids, as far as Slack gives them."""
+        return with_names(text, await self._find_names(place, named_ids(text)))
+
+    async def _find_names(self, place: ThreadKey, ids: Sequence[str]) -> dict[str, str]:
         names: dict[str, str] = {}
-        for found in [*dict.fromkeys([question.user, *named_ids(question.text), *latest])][:MAX_NAMES]:
+        for found in [*dict.fromkeys(ids)][:MAX_NAMES]:
             try:
-                is_asker = asker is not None and found == question.user
-                if name := person_label(asker) if is_asker else await self._find_name(question.thread, found):
+                if name := await self._find_name(place, found):
                     names[found] = name
             except DeliveryFailed as failure:
                 log.info("name_not_found", reason=failure.reason)
                 if not failure.permanent:
                     break  # an answer does not wait for names
-        asker = asker or await self.cached_person(question.thread.team, question.user)
-        named = replace(question, text=with_names(question.text, names), tz=asker.tz if asker else "", names=names)
-        return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
+        return names
 
     async def _find_name(self, place: ThreadKey, found: str) -> str:
         if found.startswith("S"):

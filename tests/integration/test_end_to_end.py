@@ -36,13 +36,15 @@ async def test_a_follow_up_without_mention_is_understood(setting: Setting) -> No
 
 
 async def test_a_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
-    ts = setting.ask(LIMIT, channel=DIRECT)
+    ts = setting.ask(f"<@U0ONCALL> asks: {LIMIT}", channel=DIRECT)
     answer = await setting.answer_to(ts, channel=DIRECT)
     assert answer["thread_ts"] == ts
     assert "600" in text_of(answer)
     threads = setting.workspace.workspace.threads
     await setting.workspace.wait_for(lambda: threads.sessions[(DIRECT, ts)].status == "active")
-    assert {place: session.title for place, session in threads.sessions.items()} == {(DIRECT, ts): LIMIT}
+    assert {place: session.title for place, session in threads.sessions.items()} == {
+        (DIRECT, ts): f"@On-call engineer asks: {LIMIT}"
+    }
 
 
 async def test_a_redelivered_event_and_its_duplicate_give_one_answer(setting: Setting) -> None:

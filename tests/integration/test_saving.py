@@ -141,9 +141,10 @@ async def test_the_dialog_says_what_is_wrong_and_saves_nothing(tmp_path: Path, r
 async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path: Path, redis_url: str) -> None:
     async with saving(tmp_path, redis_url) as setting:
         workspace, thread = setting.workspace, setting.ask(QUESTION)
-        reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
+        reply = workspace.post(BOB, CHANNEL, f"{ANSWER} <@{ANN}> knows <#C0GENERAL>.", thread)
         await workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
         view = await dialog(setting)
+        assert dialog_values(view)["answer"]["answer"]["value"] == f"{ANSWER} @People partner knows #general."
         assert await workspace.submit(view["id"], dialog_values(view), BOB) == {}
         workspace.open_home(ANN)
         home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ANN))
@@ -243,9 +244,10 @@ def save_for(audience: str, folder: Path) -> None:
 async def ask_privately(setting: Setting, channel: str) -> dict[str, Any]:
     """Use the shortcut on Bob's question, and return the answer in the direct message."""
     workspace = setting.workspace
-    ts = setting.ask(QUESTION, user=BOB, channel=channel)
+    ts = setting.ask(f"<@{ANN}> {QUESTION}", user=BOB, channel=channel)
     await workspace.use_shortcut(channel, ts, "orion_ask_privately", VISITOR)
     asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT)))[-1]
+    assert f"@People partner {QUESTION}" in text_of(asked)
     private = await setting.answer_to(asked["ts"], channel=DIRECT)
     assert ANSWER in text_of(private).replace(" [1]", "")
     assert posts(workspace, channel) == []

@@ -315,7 +315,8 @@ async def test_every_interaction_is_acknowledged(in_both_modes: Opened) -> None:
             {"type": "block_actions", "actions": [{"type": "button", "action_id": name, "block_id": "b"}]}
             for name in ("somebody_elses", "orion_feedback", "orion_trust")
         ]
-        pressed.append({"type": "view_submission", "view": {"callback_id": "somebody_elses", "type": "modal"}})
+        view = {"callback_id": "somebody_elses", "type": "modal"}
+        pressed += [{"type": f"view_{how}", "view": view} for how in ("submission", "closed")]
         pressed.append({"type": "shortcut", "callback_id": "somebody_elses"})
         for payload in pressed:
             await running.slack.server.workspace.deliveries.interaction({**known, **payload})

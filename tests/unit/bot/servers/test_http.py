@@ -107,12 +107,21 @@ async def test_the_three_pages_exist_in_every_mode(shown: Shown, status: int) ->
 
 CHALLENGE = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
 PACKED = gzip.compress(event())
+LIMITED = json.dumps(
+    {"type": "app_rate_limited", "team_id": "T1", "minute_rate_limited": 1, "api_app_id": "A1"}
+).encode()
 
 
 @pytest.mark.parametrize(
     ("body", "status", "text", "count"),
-    [(event(), 200, "", 1), (event("fail"), 500, "", 0), (CHALLENGE, 200, "c-1", 0), (PACKED, 401, "", 0)],
-    ids=["heard", "the listener fails, so Slack sends again", "challenge", "compressed, so not unpacked"],
+    [
+        (event(), 200, "", 1),
+        (event("fail"), 500, "", 0),
+        (CHALLENGE, 200, "c-1", 0),
+        (PACKED, 401, "", 0),
+        (LIMITED, 200, "", 0),
+    ],
+    ids=["heard", "the listener fails, so Slack sends again", "challenge", "compressed, so not unpacked", "limited"],
 )
 async def test_a_signed_request_is_answered(body: bytes, status: int, text: str, count: int) -> None:
     heard: list[dict[str, Any]] = []
