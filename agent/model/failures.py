@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from agent.json_data import mapping
+from agent.json_data import mapping, string
 from agent.model.protocol import ModelError, ModelErrorKind
 
 MAX_CODE: Final = 80  # characters of a server's code that go into a log
@@ -78,7 +78,7 @@ _QUOTA: Final = re.compile(
 class ServerRefusalError(ModelError):
     """An error that the server itself named. ``status`` is 0 inside a reply of status 200.
 
-    ``words`` say what it refuses, but may quote the prompt, so they are never logged.
+    ``words`` and the ``message`` in them say what it refuses, but may quote the prompt, so they are never logged.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class ServerRefusalError(ModelError):
         where = f"status {status}" if status else "the server reported an error in its reply"
         super().__init__(kind, f"{where} ({name})", retry_after_s=retry_after_s)
         self.status, self.words, self.is_final = status, f"{name} {words}", is_final
+        self.message = " ".join((string(details, "message") or string(fault)).split())
 
 
 def _failure_kind(status: int, name: str, words: str) -> ModelErrorKind:

@@ -9,8 +9,10 @@ from typing import Final
 from agent.budget import Budget, Usage
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.chat_server import was_cut
+from agent.model.failures import ServerRefusalError
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, JudgeContext, ModelError, WriteContext
+from agent.texts.catalogue import truncate
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from bot.doctor.checks import Finding, Problem
@@ -20,6 +22,7 @@ from bot.settings import Settings, embedding_address
 from bot.turn.engine import open_model
 from verification.types import Claim, Source
 
+MAX_MESSAGE_CHARS: Final = 200  # of a server's own words
 CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 for sources, the conversation, room for an answer
 _WORDS: Final = "the cat and the dog sat on the mat "  # one token each in any model
 _CONTEXT: Final = (
@@ -173,7 +176,11 @@ async def _ask_model(
             if isinstance(opened, OpenAIModel):
                 await ask(opened)
     except ModelError as error:
-        return Problem(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
+        detail = f"{settings.model_name}: {error.detail}"
+        # It was asked about nothing private, but may quote a key that it refuses.
+        if isinstance(error, ServerRefusalError) and error.message and error.kind != "AuthenticationError":
+            detail += f": {truncate(error.message, MAX_MESSAGE_CHARS)}"
+        return Problem(detail, " ".join(error.hints))
     except TimeoutError:
         return Problem(
             f"{settings.model_name} did not answer within {within_s:.0f} s",
