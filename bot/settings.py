@@ -5,6 +5,7 @@ An invalid value is refused with the variable's name and the expected form. Secr
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -27,6 +28,7 @@ from bot.errors import WrongUse
 
 DEFAULT_EMBED_MODEL: Final = "text-embedding-3-small"
 _OFF: Final = frozenset({"off", "no", "false", "0"})
+_QUOTED: Final = re.compile(r"""\s*(["'])([^"']*)\1\s*""")
 
 
 def _env(name: str, default: Any, **limits: Any) -> Any:
@@ -133,8 +135,13 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _unset(cls, value: Any, info: ValidationInfo) -> Any:
-        """Treat an empty variable, as in templates, as unset. Only an empty ORION_TRACE_CONTENT means off."""
+        """Treat an empty variable, as in templates, as unset. Only an empty ORION_TRACE_CONTENT means off.
+
+        Quotes around a whole value are removed, as in .env: `docker --env-file` keeps them. A feed needs its own.
+        """
         name = str(info.field_name)
+        if isinstance(value, str) and name != "feeds" and (quoted := _QUOTED.fullmatch(value)):
+            value = quoted[2]
         empty = isinstance(value, str) and not value.strip() and name != "trace_content"
         return cls.model_fields[name].get_default() if empty else value
 

@@ -13,25 +13,35 @@ import pytest
 
 from observability.metrics import Metrics
 from tests.audit import UNKNOWN, VULNERABLE, main
+from tests.support.configuration_page import settings
 from tests.support.paths import ROOT
 
 
 def test_the_image_contains_no_secret_and_no_history() -> None:
     ignored = set((ROOT / ".dockerignore").read_text().splitlines())
-    assert {".env", ".env.*", ".git", ".orion", ".venv"} <= ignored
+    assert {"**/.env", "**/.env.*", ".git", ".orion", ".venv", "channels.toml"} <= ignored
+    assert not (ROOT / ".containerignore").exists()  # podman would read it instead
 
 
 def test_the_container_listens_on_all_addresses_and_accepts_the_readmes_env_file() -> None:
     text = (ROOT / "Containerfile").read_text()
-    assert 'CMD ["serve", "--host", "0.0.0.0"]' in text
-    assert "mkdir /docs" in text
-    assert "--env-file .env -e ORION_DOCS=/docs -v /srv/handbook:/docs:ro" in text
+    needed = ('CMD ["serve", "--host", "0.0.0.0"]', "mkdir /docs", "-e ORION_DOCS=/docs -v /srv/handbook:/docs:ro")
+    assert [words for words in needed if words not in text] == []
 
 
 def test_the_systemd_unit_needs_no_user_that_nothing_creates() -> None:
     lines = (ROOT / "orion.service").read_text().splitlines()
     assert "DynamicUser=yes" in lines
     assert not any(line.startswith(("User=", "Group=")) for line in lines)
+
+
+@pytest.mark.parametrize(("file", "folder"), [("Containerfile", "/data"), ("orion.service", "/var/lib/orion")])
+def test_a_server_writes_only_to_its_folder_for_state(file: str, folder: str) -> None:
+    """Defaults are relative to the folder of the code, which a server's user cannot write."""
+    words = (ROOT / file).read_text().replace("Environment=", "").split()
+    written = [name for name, field in settings().items() if isinstance(field.get_default(), Path)]
+    assert written
+    assert [name for name in written if not any(word.startswith(f"{name}={folder}") for word in words)] == []
 
 
 FOLDER = ROOT / "monitoring"

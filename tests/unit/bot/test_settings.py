@@ -22,7 +22,8 @@ def test_nothing_set_is_the_keyless_engine() -> None:
 
 def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORION_LINK_HOSTS", "a.example, b.example")
-    monkeypatch.setenv("ORION_DOCS", "one:two")
+    monkeypatch.setenv("ORION_DOCS", '"one:two"')  # as `docker --env-file` passes it on
+    monkeypatch.setenv("ORION_FEEDS", "'my pages.jsonl'")
     monkeypatch.setenv("ORION_MCP_CONFIG", "~/mcp.json")
     monkeypatch.setenv("ORION_TRACE_CONTENT", "off")
     assert not load_settings(port=None).streams
@@ -31,6 +32,7 @@ def test_lists_folders_and_switches_are_read(monkeypatch: pytest.MonkeyPatch) ->
     assert settings.streams
     assert settings.link_hosts == {"a.example", "b.example"}
     assert (settings.docs, settings.mcp_config) == ((Path("one"), Path("two")), Path.home() / "mcp.json")
+    assert settings.feeds == ("'my pages.jsonl'",)
     assert not settings.trace_content
 
 
