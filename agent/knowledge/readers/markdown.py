@@ -74,6 +74,10 @@ _MDX_CODE: Final = (
     ),
     (re.compile(r"</?[A-Z][\w.]*(?:\s(?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?/?>|</?>"), ""),
 )
+_COMPONENT: Final = re.compile(  # in Markdown of Docusaurus, React or VitePress, which is MDX in all but its name
+    r"^import\s[^\n]+\sfrom\s+[\"'][^\"'\n]+[\"'];?[ \t]*$|</[A-Z]+[a-z]\w*>|<[A-Z]+[a-z]\w*(?:\s[^<>]*)?/>|\{/\*",
+    re.MULTILINE,
+)
 # Properties that a component shows: ``<Card title="Team plan">``.
 _SHOWN: Final = re.compile(
     r"\s(?:title|label|description|summary|heading|header|caption|question|answer|text|alt)="
@@ -91,7 +95,9 @@ _STRUCK: Final = (
 # HTML in Markdown: blocks with a Markdown equivalent, and tags that only wrap what people see.
 _HTML_BLOCKS: Final = frozenset({"table", "ul", "ol", "dl", "h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCK_TAGS: Final = "details|summary|div|p|center|section|article|aside|figure|figcaption|hr|br"
-_INLINE_TAGS: Final = "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q|wbr"
+_INLINE_TAGS: Final = (
+    "span|kbd|mark|abbr|u|ins|b|strong|i|em|small|font|a|img|picture|source|samp|var|cite|q|wbr|code|label|button"
+)
 _HTML_TAGS: Final = (
     (re.compile(r"<summary\b[^<>]*>([^<>]*)</summary>", re.IGNORECASE), r" **\1** "),
     (re.compile(r"<a\s[^<>]*?\bhref=[\"']([^\"'<>\s]+)[\"'][^<>]*>([^<>\[\]\n]+)</a>", re.IGNORECASE), r"[\2](\1)"),
@@ -111,7 +117,7 @@ _INDENTED_NOTE: Final = re.compile(
 )
 _NOTE: Final = re.compile(
     r"^(?P<before>[ \t>]{0,40})(?::{3,9}[ \t]{0,9}(?:\{?\.?(?P<kind>[A-Za-z][\w-]{0,40})\}?)?"
-    r"(?:\[(?P<label>[^\]\n]{0,300})\])?|\[!(?P<sign>[A-Za-z][\w-]{0,40})\][+-]?)"
+    r"(?:\[(?P<label>[^\]\n]{0,300})\])?(?:(?<=[\w\]])\{[^{}\n]{0,300}\})?|\[!(?P<sign>[A-Za-z][\w-]{0,40})\][+-]?)"
     r"(?:[ \t]{1,9}(?P<title>[^\s{}][^\n{}]{0,300})?(?:\{[^{}\n]{0,300}\})?)?[ \t]{0,9}$",
     re.MULTILINE,
 )
@@ -120,26 +126,22 @@ _MAX_NESTED_NOTES: Final = 4
 # Of kramdown and Python-Markdown: classes, headings without a space, and a heading's id on the next line.
 _GENERATORS_SIGNS: Final = (
     (re.compile(r"^(#{1,6}[ \t].*)\n(\{:[^{}\n]*#[^{}\n]*\})[ \t]*$", re.MULTILINE), r"\1 \2\n"),
-    (re.compile(r"\{:[^{}\n#]*\}|(?<=[\])*_])\{ ?\.[^{}\n#]*\}"), ""),
+    (re.compile(r"\{:[^{}\n#]*\}|(?:(?<=[\])*_])|^[ \t]*)\{ ?\.[^{}\n#]*\}", re.MULTILINE), ""),
     (re.compile(r"^(#{2,6})(?=[^#\s])", re.MULTILINE), r"\1 "),
 )
 _ENTITY: Final = re.compile(r"&#?\w{2,31};(?P<begins>[a-z/!?])?", re.IGNORECASE)
 Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
-def read_mdx(data: bytes, limits: ReadLimits) -> Content:
-    """Read MDX: Markdown without imports and component tags."""
-    return read_markdown(data, limits, *_MDX_CODE)
-
-
-def read_markdown(data: bytes, _: ReadLimits, *unseen: Unseen) -> Content:
-    """Read Markdown without front matter, comments, template code and ``unseen``. Line numbers stay true."""
+def read_markdown(data: bytes, _: ReadLimits) -> Content:
+    """Read Markdown, or MDX, without front matter, comments, template code and components. Line numbers stay true."""
     text, fields = decode(data), {}
     front = next(filter(None, (form.match(text) for form in (_FRONT_MATTER, _TOML_MATTER, _JSON_MATTER))), None)
     # Without fields it is text between two rules.
     if front and ((fields := _fields_in(front["fields"])) or not front["fields"].strip()):
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    shown = _visible(text, _SPOKEN_TAG, _TEMPLATE_COMMENT, *TEMPLATE_CODE, *unseen)
+    components = _MDX_CODE if _COMPONENT.search(CODE.sub("", text)) else ()
+    shown = _visible(text, _SPOKEN_TAG, _TEMPLATE_COMMENT, *TEMPLATE_CODE, *components)
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(shown))
 
 

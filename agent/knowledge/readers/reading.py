@@ -71,7 +71,7 @@ class Format:
 FORMATS: Final = (
     Format(name="Markdown", suffixes=(".md", ".markdown"), reader="markdown:read_markdown",
            types=("text/markdown", "text/x-markdown")),
-    Format(name="MDX", suffixes=(".mdx",), reader="markdown:read_mdx"),
+    Format(name="MDX", suffixes=(".mdx",), reader="markdown:read_markdown"),
     Format(name="HTML", suffixes=(".html", ".htm", ".xhtml"), reader="html:read_html",
            types=("text/html", "application/xhtml+xml")),
     Format(name="Word", suffixes=(".docx",), reader="docx:read_docx", packed=True,

@@ -382,8 +382,13 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("[Go](x){: .btn } *now*{ .wide }\n{: .note }\n{:toc}\n`{: .btn }`", "[Go](x) *now*\n`{: .btn }`"),
         ("## Leave\n{: #time-off .wide }\n", "## Leave {: #time-off .wide }"),
         ('{{ example({ group: "x", item: "y" }) }}Kept.', "Kept."),
+        ("import Tabs from '@theme/Tabs';\n<Tabs>\n<TabItem label=\"Linux\">apt</TabItem>\n</Tabs>", "Linux apt"),
+        ('## Use `it` {/*use-it*/}\n<Badge text="beta" />\n`List<T>`', "## Use `it`\nbeta\n`List<T>`"),
+        ("A List<T>, a <B>bold</B> x.\n`</Tabs>`", "A List<T>, a bold x.\n`</Tabs>`"),
+        ("Shown.\n{ .annotate }\n<code>a_b</code>", "Shown.\na_b"),
+        (':::tip{icon="heart"}\nDo.\n:::\n:::note[Mind]{icon="x"}\nIt.\n:::', "**Tip**\nDo.\n**Mind**\nIt."),
     ],
-    ids=range(30),
+    ids=range(35),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
