@@ -142,9 +142,15 @@ class Evidence:
 
     @property
     def quotes_lines(self) -> bool:
-        """Return True if one cited source has every line of the claim, which is a piece of code, verbatim."""
+        """Return True if one cited source has every line of the claim, a piece of code, verbatim and in this order."""
         lines = [line for line in map(normalise_text, self.claim.text.split("\n")) if not line.startswith("```")]
-        return any(all(line in cited.passage.normalised_text for line in lines) for cited in self.cited)
+        for text in (cited.passage.normalised_text for cited in self.cited):
+            places = [0]
+            for line in lines:
+                places.append(text.find(line, places[-1]) if places[-1] >= 0 else -1)
+            if places[-1] >= 0:
+                return True
+        return False
 
     @cached_property
     def cited_and_known(self) -> tuple[Passage, ...]:

@@ -194,6 +194,10 @@ def test_a_judge_decides_the_order_of_quoted_steps() -> None:
     assert check(draft(page, swapped)).passed
     claims = check(replace(draft(page, swapped), has_judge=True)).claims
     assert {(claim.supported, claim.settled_by) for claim in claims} == {("open", "nobody")}
+    page = "First:\n```\nfan on\n```\nThen:\n```\nbattery off --now\n```"
+    for code, settled in (("fan on\nbattery off --now", "quotation"), ("battery off --now\nfan on", "nobody")):
+        (claim,) = check(replace(draft(page, f"```\n{code}\n```\n[1]"), has_judge=True)).claims
+        assert claim.settled_by == settled
 
 
 SOURCES = (
