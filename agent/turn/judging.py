@@ -42,8 +42,10 @@ class AttemptJudge:
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
+            # A heading may be about something else than the quotations below it.
+            is_titled = bool(claims) and _has_other_words(verdict)
             is_any_open = any(claim.supported == "open" for claim in claims)
-            if is_any_open or (is_answer and await self._may_be_no_answer(verdict)):
+            if is_any_open or is_titled or (is_answer and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
         keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]
@@ -86,11 +88,8 @@ class AttemptJudge:
             return False
         asked = self.progress.judge_record.claims
         opinions = [await asked[key][1] for key in map(claim_key, open_claims(verdict))]
-        rest = verdict.text
-        for claim in reversed(verdict.claims):
-            rest = rest[: claim.start] + rest[claim.end :]
         is_silent = any(each and each.absent for each in opinions)
-        return is_silent or any(map(str.isalpha, rest)) or not citations(verdict.text)
+        return is_silent or _has_other_words(verdict) or not citations(verdict.text)
 
     async def _ask(self, verdict: Verdict, claims: tuple[Claim, ...]) -> None:
         record, loop = self.progress.judge_record, asyncio.get_running_loop()
@@ -143,6 +142,14 @@ class AttemptJudge:
         end = ModelEnd(phase="judge", output=output, usage=opinion.usage, error=error, call=opinion.call)
         progress.record_model_call(replace(end, call_id=call_id))
         return opinion
+
+
+def _has_other_words(verdict: Verdict) -> bool:
+    """Return True if the text has words outside its claims."""
+    rest = verdict.text
+    for claim in reversed(verdict.claims):
+        rest = rest[: claim.start] + rest[claim.end :]
+    return any(map(str.isalpha, rest))
 
 
 def _lacks_only_citations(verdict: Verdict) -> bool:

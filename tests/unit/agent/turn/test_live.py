@@ -231,6 +231,13 @@ async def test_a_refuted_block_is_not_shown_and_the_rewrite_continues_before_it(
     assert "It answers, it does not hang up." in model.written[1].feedback
 
 
+async def test_a_quotation_under_a_heading_is_judged_before_it_is_shown() -> None:
+    stage, about_users = Shown(), f"## For users\n\n- {ONE}"
+    outcome = await turn(ScriptedModel([draft(about_users, TWO), draft(TWO)]), stage, judge=Judging({ONE: REFUTED}))
+    assert isinstance(outcome, Answered)
+    assert stage.blocks == [TWO]
+
+
 @pytest.mark.parametrize("opinion", [None, Judgement(supported=True, lines=((1, 9),))])
 async def test_a_claim_that_the_judge_does_not_confirm_is_left_out(opinion: Judgement | None) -> None:
     stage, model = Shown(), ScriptedModel([draft(SAID, OTHER, TWO)])
