@@ -23,21 +23,16 @@ def drawing_text(root: Any) -> str:
     series = [*root.iter(f"{_C}ser")]
     if not series:
         return "\n".join(f"- {line}" for line in _lines(root))
-    columns = [(_name(each), _points(each, "val", "yVal")) for each in series]
-    names = _points(series[0], "cat", "xVal")
-    places = sorted({*names, *(at for _, values in columns for at in values)})
-    rows = [[names.get(at, ""), *(values.get(at, "") for _, values in columns)] for at in places]
-    title = [line for found in root.iterfind(f"{_C}chart/{_C}title") for line in _lines(found)]
-    return "\n\n".join(filter(None, [" ".join(title), markdown_table([["", *(name for name, _ in columns)], *rows])]))
+    names = [" ".join(value.text or "" for value in each.iterfind(f"{_C}tx//{_C}v")) for each in series]
+    columns = [_points(series[0], "cat", "xVal"), *(_points(each, "val", "yVal") for each in series)]
+    rows = [[values.get(at, "") for values in columns] for at in sorted(set().union(*columns))]
+    title = " ".join(line for found in root.iterfind(f"{_C}chart/{_C}title") for line in _lines(found))
+    return "\n\n".join(filter(None, [title, markdown_table([["", *names], *rows])]))
 
 
 def _lines(root: Any) -> Iterator[str]:
     lines = ("".join(run.text or "" for run in line.iter(f"{_A}t")).strip() for line in root.iter(f"{_A}p"))
     return filter(None, lines)
-
-
-def _name(series: Any) -> str:
-    return " ".join(value.text or "" for value in series.iterfind(f"{_C}tx//{_C}v"))
 
 
 def _points(series: Any, *kinds: str) -> dict[int, str]:

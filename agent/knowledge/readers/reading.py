@@ -69,9 +69,8 @@ class Format:
 
 # Data and settings (JSON, YAML, TOML, INI …) are not read: they contain secrets more often than answers.
 FORMATS: Final = (
-    Format(name="Markdown", suffixes=(".md", ".markdown"), reader="markdown:read_markdown",
+    Format(name="Markdown", suffixes=(".md", ".markdown", ".mdx"), reader="markdown:read_markdown",
            types=("text/markdown", "text/x-markdown")),
-    Format(name="MDX", suffixes=(".mdx",), reader="markdown:read_markdown"),
     Format(name="HTML", suffixes=(".html", ".htm", ".xhtml"), reader="html:read_html",
            types=("text/html", "application/xhtml+xml")),
     Format(name="Word", suffixes=(".docx",), reader="docx:read_docx", packed=True,
