@@ -54,6 +54,7 @@ _COMMANDS: Final[Mapping[str, Command]] = {
     for word in say(f"command_{command}", language).split("|")
 }
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
+_AROUND_COMMANDS: Final = " \t\n\xa0,:;.!…-–—。！，：、"  # as in "@Orion, stop!"
 DELETED: Final = "deleted"
 LINK_WAIT_S: Final = 2.0  # Slack adds a linked message about a second after it sent the event
 TWIN_WAIT_S: Final = 0.2  # an ``app_mention`` without files waits for the ``message`` event of the same message
@@ -241,12 +242,14 @@ def _build_incoming(reading: _Reading) -> Incoming:
 
 def _kind(reading: _Reading) -> Kind:
     words, brings_more = reading.content.own_words, reading.content.shares or bool(reading.files)
-    command = _COMMANDS.get(words.strip().rstrip(".!。！").casefold())
+    command = _COMMANDS.get(words.strip(_AROUND_COMMANDS).casefold())
     if command and not brings_more:
         return command
     if string(reading.message, "edited", "ts"):
         return "edit"
-    return "question" if words or brings_more else "help"
+    # In a thread a bare mention may be about what people said there.
+    is_reply = string(reading.message, "thread_ts") not in {"", string(reading.message, "ts")}
+    return "question" if words or brings_more or is_reply else "help"
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:

@@ -11,6 +11,7 @@ outbox is posted as long as the lease lasts. A turn that did not end is still in
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,9 +19,9 @@ from typing import Final
 import structlog
 
 from agent.outcome import SILENT, Failed, Silent, TurnOutcome
-from agent.quoting.small_talk import asks_about_orion
+from agent.quoting.small_talk import asks_about_orion, is_question
 from agent.texts.catalogue import help_text, own_message, say
-from agent.thread.conversation import Question
+from agent.thread.conversation import Question, ThreadMessage
 from agent.thread.state import (
     ThreadState,
     state_before_last_question,
@@ -234,7 +235,7 @@ class Answering:
             earlier = await load_earlier(incoming, state, services.delivery.reader, job.facts.conversation)
             files = await services.read_files(incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
-            text = incoming.text or (say("file_summarise", await self._thread_language(job)) if brought else "")
+            text = incoming.text or await self._implied_text(job, earlier.state.history, brought=brought)
             about = asks_about_orion(text) if quotes and not files and incoming.kind != "edit" else ""
             if about or not text:
                 await status.stop_updates()
@@ -255,6 +256,15 @@ class Answering:
             stream = open_stream(services, job, status) if services.streams else None
             async with send_stream(services, job, stream) if stream else nullcontext():
                 return await self._run_and_deliver(job, question, before_question, status, stream)
+
+    async def _implied_text(self, job: Job, history: Sequence[ThreadMessage], *, brought: bool) -> str:
+        """Return what a message without words asks for: about its file, or about what people said before it."""
+        if brought:
+            return say("file_summarise", await self._thread_language(job))
+        last = history[-1].text if history and all(message.role == "user" for message in history) else ""
+        if self.services.engine.model.quotes_only:  # it does not read the thread
+            return last if is_question(last) else ""
+        return last and "?"
 
     def _status(self, job: Job) -> WorkingStatus:
         """Return the status.

@@ -273,7 +273,10 @@ def test_an_allow_listed_bot_may_ask(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("stop", "stop|<@UORION> Stop!| STOP. |Anhalten|arrête|detente|berhenti|停止|停。"),
+        (
+            "stop",
+            "stop|<@UORION> Stop!|<@UORION>, stop|<@UORION>: Stop …| STOP. |Anhalten|arrête|detente|berhenti|停止|停。",
+        ),
         ("mute", "mute|stumm|muet|silencio|bisukan|ミュート|静音"),
         ("unmute", "unmute|stumm aus|réactiver|reactivar|aktifkan|ミュート解除|取消静音"),
         ("question", "stop the press|is it mute?|why unmute|para qué"),

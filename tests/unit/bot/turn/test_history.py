@@ -97,7 +97,7 @@ async def test_an_unreadable_thread_does_not_prevent_an_answer(
 
 async def test_a_bare_call_under_a_question_asks_that_question(tmp_path: Path, redis_url: str) -> None:
     async with with_model(tmp_path, redis_url) as (setting, server):
-        for call in ("can you answer this?", "any idea?", "?"):
+        for call in ("can you answer this?", "any idea?", "?", ""):
             before = len(server.requests)
             root = setting.ask("How many requests may one API key send per minute?", user="U0ONCALL")
             ts = setting.ask(f"{MENTION} {call}", thread=root)
@@ -105,6 +105,13 @@ async def test_a_bare_call_under_a_question_asks_that_question(tmp_path: Path, r
             assert "600 requests a minute" in json.dumps(server.requests[before], default=str), (
                 "the first search found it"
             )
+
+
+async def test_without_a_model_a_bare_mention_asks_only_a_question_above_it(tmp_path: Path, redis_url: str) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        for said, words in ((LIMIT, "600 requests"), ("We settled on the Lisbon plan.", help_text(None))):
+            root = setting.ask(said, user="U0ONCALL")
+            assert words in text_of(await setting.answer_to(setting.ask(MENTION, thread=root), thread=root))
 
 
 @pytest.mark.parametrize("way", ["edit", "ask"])
