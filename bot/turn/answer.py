@@ -54,7 +54,6 @@ from bot.turn.status import NOTICE_AGAIN_S, THINKING, Pace, WorkingStatus
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
-_NO_TOKENS: Final = str.maketrans("<>", "‹›")
 
 FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may report to an admin
 NOT_ANSWERED: Final = FAILURES | {"refused"}  # outcomes that offer "Ask a human"
@@ -248,7 +247,7 @@ class Answering:
                 opened_with_files=bool(files) and has_opening_files(files, incoming),
             )
             question, before_question = await services.prepare(question, before_question, job.facts.person)
-            status.title = status.title and _title(question.text)  # with names in place of ids
+            status.title = status.title and question.text  # with names in place of ids
             # The context is kept as it is in the history now, with names.
             job = replace(job, read=earlier.read, context=before_question.history[: len(context)])
             if job.earlier_stream.is_begun:
@@ -283,7 +282,7 @@ class Answering:
             Pace(first_s=0.0 if at_once else FIRST_STATUS_S),
             # A message that may be meant for other people gets a status only once Orion works on an answer.
             first="" if not job.is_addressed else MODEL_AWAY if waited else THINKING,
-            title=_title(job.incoming.text) if opens else "",
+            title=job.incoming.text if opens else "",
         )
 
     async def _run_and_deliver(
@@ -385,10 +384,6 @@ class Answering:
             return None
         muted = incoming.addressed != "mention" and await self.services.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
-
-
-def _title(text: str) -> str:
-    return " ".join(text.split()).translate(_NO_TOKENS)
 
 
 def _streamed_by(job: Job, stream: AnswerStream | None) -> StreamedMessage:

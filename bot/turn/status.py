@@ -33,6 +33,7 @@ THINKING: Final = "is thinking…"
 BUSY: Final = "is busy: you are number {number} in the queue…"
 BEHIND: Final = "is working on an earlier question; yours is next…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
+_NO_TOKENS: Final = str.maketrans("<>", "‹›")
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 NOTICE_AGAIN_S: Final = 30.0  # for a question that still waits
 _LAST_CALL_S: Final = 3.0  # of a placeholder, which the answer waits for
@@ -138,7 +139,8 @@ class WorkingStatus:
             with suppress(DeliveryFailed):
                 await self.delivery.delete_answer(self.place, key.question_ts, key.lease_check, only_placeholders=True)
         if self._was_sent or key.may_exist:  # an earlier try may have crashed and left a status
-            await self.delivery.end_session(self.place, key.lease_check, title=self.title)
+            title = " ".join(self.title.split()).translate(_NO_TOKENS)
+            await self.delivery.end_session(self.place, key.lease_check, title=title)
 
     async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key
