@@ -37,10 +37,11 @@ INTERVALS_S = {
 }
 MAX_LINES = 1_000  # library lines to remember: a library that generates its lines must not fill the memory
 # The meaning of library lines for an operator, who does not see their text.
+_SLACK_NOTE = "the connection to Slack (/readyz says if it is up), or an event of a workspace that is not served"
 _NOTES = {
     "opentelemetry": "traces may be lost; answers are not affected",
-    "slack_bolt": "the connection to Slack; /readyz says if it is up",
-    "slack_sdk": "the connection to Slack; /readyz says if it is up",
+    "slack_bolt": _SLACK_NOTE,
+    "slack_sdk": _SLACK_NOTE,
 }
 # Their lines below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")

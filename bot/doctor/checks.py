@@ -98,12 +98,12 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
 
 async def _check_installations(settings: Settings, within_s: float) -> Finding:
     try:
-        teams_of(settings)
-        seal = seal_of(settings)
+        allowed, seal = teams_of(settings), seal_of(settings)
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
             kept = Installations(redis, seal, prefix=await find_prefix(redis, settings))
             await require_right_key(kept)
-            found = [one for team in await kept.teams() if (one := await kept.find(team))]
+            teams = [team for team in await kept.teams() if not allowed or team in allowed]
+            found = [one for team in teams if (one := await kept.find(team))]
     except WrongUse as error:
         return Problem(str(error), "Set what it names.")
     except UnreadableInstallation:

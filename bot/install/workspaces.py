@@ -48,7 +48,7 @@ MIN_REMAINING_S: Final = 60.0  # with less time the token could expire before th
 RETRY_AFTER_S: Final = 30.0  # Slack's outages last minutes; each try costs one call
 _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
-    "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
+    "openssl rand -base64 32 | tr '+/' '-_'. "
     "To change keys, put the new one first and keep the old ones after it, separated by commas."
 )
 _WRONG_KEY: Final = (

@@ -174,7 +174,8 @@ def test_a_failing_library_logs_one_explained_line_a_minute(stream: io.StringIO)
         log_failure(moment)
     told = lines(stream, library.name)
     assert [line.get("held_back", 0) for line in told] == [0, 2, 1]  # a clock that was set back holds nothing back
-    assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}
+    (note,) = {line["note"] for line in told}
+    assert "/readyz" in note
 
 
 @pytest.mark.parametrize(("event", "interval_s"), [("slack_signature_refused", 1), ("redis_unavailable", 60)])

@@ -90,6 +90,8 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
         await installations.save(one)
         told = (await checks(settings))["Slack"]
     assert (told.ok, told.detail) == (False, "T2 lacks chat:write")
+    fewer = settings.model_copy(update={"allow_teams": frozenset({"T1"})})
+    assert (await checks(fewer))["Slack"].detail.startswith("1 workspace installed Orion")
     wrong = settings.model_copy(update={"encryption_keys": SecretStr(Fernet.generate_key().decode())})
     assert "Put the earlier key back" in (await checks(wrong))["Slack"].detail
     away = settings.model_copy(update={"redis_url": SecretStr("redis://127.0.0.1:1/0")})
