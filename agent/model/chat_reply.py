@@ -200,7 +200,7 @@ class Reply:
         if not isinstance(payload, dict):
             raise ModelError(kind="LLMError", detail="the server sent a reply that is not an object")
         choice = self._first_choice(payload)
-        if error := named_error(payload) or named_error({"error": choice.get("error")}):
+        if error := named_error(payload) or ("error" in choice and named_error({"error": choice["error"]})):
             raise error
         if figures := mapping(payload, "usage"):
             self.usage = _read_usage(figures) or self.usage
@@ -213,7 +213,7 @@ class Reply:
         self._add_calls(message)
         reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
         content = _string(message.get("content") or choice.get("text"))
-        if "delta" not in choice:  # a whole message at the end of a stream repeats its text
+        if "delta" not in choice and message:  # a whole message at the end of a stream repeats its text
             content = content.removeprefix(self.content)
         return [*self._add_text("reasoning", reasoning), *self._add_text("content", content)]
 
@@ -314,11 +314,11 @@ def finish_failure(finish: str) -> ModelError | None:
 def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
     """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
     reply = mapping(payload)
-    if fault := mapping(reply, "error"):
-        return ServerRefusalError(0, fault)
-    is_error = reply.get("error") or "error" in (event, reply.get("object"))
-    has_reason = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
-    return ServerRefusalError(0, reply) if is_error or (has_reason and "choices" not in reply) else None
+    fault = reply.get("error")
+    is_error = fault or "error" in (event, reply.get("object"))
+    if not is_error and "choices" not in reply:
+        is_error = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
+    return ServerRefusalError(0, mapping(fault) or reply) if is_error else None
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
@@ -361,8 +361,8 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
 
 def _string(value: object) -> str:
     """Return a string, or the texts of content parts; anything else is empty."""
-    if isinstance(value, str):
-        return value
+    if not value or isinstance(value, str):  # fast: nearly every field of a chunk
+        return str(value or "")
     parts = value if isinstance(value, list) else [value]
     written = ({"text": part} if isinstance(part, str) else mapping(part) for part in parts)
     return "".join(string(part, "text") for part in written if part.get("type", "text") in _TEXT_PARTS)
