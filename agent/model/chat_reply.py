@@ -155,12 +155,12 @@ def _after_thinking(text: str) -> str:
     return "" if opened else _TAG.sub(lambda tag: "" if _read_tag(tag)[1] else tag[0], text[begin:])
 
 
-def draft_of(text: str) -> str:
-    """Return the draft in a complete reply."""
+def tags_of(text: str) -> TagStream:
+    """Return the tags of a text, with its draft."""
     tags = TagStream()
     tags.feed(text)
     tags.close()
-    return tags.draft
+    return tags
 
 
 _CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
@@ -277,9 +277,7 @@ class Reply:
     @property
     def tags(self) -> TagStream:
         """The tags of the text so far."""
-        tags = TagStream()
-        tags.feed(self.content)
-        return tags
+        return tags_of(self.content)
 
     def check_message(self) -> None:
         """Raise ``ModelError`` if an unstreamed reply is empty, or ended for an unknown reason."""
@@ -311,11 +309,11 @@ def finish_failure(finish: str) -> ModelError | None:
     return None
 
 
-def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
-    """Return the error in a reply, in any of the forms servers use, or None. ``event`` is a chunk's name."""
+def named_error(payload: object) -> ServerRefusalError | None:
+    """Return the error in a reply, in any of the forms servers use, or None."""
     reply = mapping(payload)
     fault = reply.get("error")
-    is_error = fault or "error" in (event, reply.get("object"))
+    is_error = fault or reply.get("object") == "error"
     if not is_error and "choices" not in reply:
         is_error = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
     return ServerRefusalError(0, mapping(fault) or reply) if is_error else None

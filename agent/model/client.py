@@ -18,7 +18,6 @@ import openai
 from agent.circuit_breaker import retry_after_s
 from agent.json_data import objects, string
 from agent.limited_reply import reply_limit
-from agent.model.chat_reply import named_error
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError, ModelErrorKind, ServerAddress
 from observability.loopback import proxy_for
@@ -103,8 +102,8 @@ class _Chunks(openai.AsyncStream[object]):
             aclosing(cast("AsyncGenerator[Any]", self._decoder.aiter_bytes(body))) as events,
         ):
             async for event in events:
-                if event.event == "error" and (error := named_error(event.json(), event="error")):
-                    raise error
+                if event.event == "error":
+                    raise ServerRefusalError(0, event.json() if "{" in event.data else event.data)
                 texts = [event.data]
                 if "\n" in event.data:
                     try:

@@ -30,15 +30,15 @@ _OVER: Final = re.compile(
     re.IGNORECASE,
 )
 _TOO_LARGE: Final = re.compile(
-    r"\b(?:request|prompt|input|message|context)s?\b.{0,20}(?:too (?:long|large|big)|exceed|longer than|overflow)"
-    r"|context ?(?:window|length|size) ?exceed"
+    r"\b(?:request|prompt|input|message|context|text|string)s?\b.{0,20}"
+    r"(?:too (?:long|large|big)|exceed|longer than|overflow)"
+    r"|context ?(?:window|length|size) ?exceed|exceed.{0,12}\bcontext"
     r"|[超过過][长長]|超[过過出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超|長すぎ|너무 [길긴깁]"
     # in any language: a number of tokens, or a context with a number
     r"|\d{3,}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
     r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст)\D{0,30}\d{3}",
     re.IGNORECASE,
 )
-_TOO_LONG_CODE: Final = re.compile(r"context_(?:length|window|size)|too_long|too_large|exceed_context", re.IGNORECASE)
 _TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})
 
 _REFUSED: Final = re.compile(
@@ -90,7 +90,7 @@ class ServerRefusalError(ModelError):
         # Servers that repeat the status as their code have the name next to it.
         names = [str(details[key]) for key in ("code", "status", "type") if details.get(key)]
         name = " ".join(dict.fromkeys(names))[:MAX_CODE] or "no code"
-        numbers = (int(each) for each in names if each.isdecimal() and len(each) < MAX_CODE)
+        numbers = (int(each) for each in names if re.fullmatch(r"\d{3}", each))
         kind = _failure_kind(status or next(numbers, 0), name, words)
         where = f"status {status}" if status else "the server reported an error in its reply"
         super().__init__(kind, f"{where} ({name})", retry_after_s=retry_after_s)
@@ -120,5 +120,5 @@ def _is_too_long(status: int, name: str, words: str) -> bool:
     if status not in _TOO_LONG_STATUSES:
         return False
     text = _NOT_A_PROMPT.sub(" ", words)
-    named = _TOO_LONG_CODE.search(name) or _TOO_LARGE.search(text)
-    return bool(named or (_SIZE.search(text) and _OVER.search(text)))
+    is_named = _TOO_LARGE.search(f"{name.replace('_', ' ')}: {text}")
+    return bool(is_named or (_SIZE.search(text) and _OVER.search(text)))

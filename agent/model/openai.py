@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, get_args
 from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.json_data import mapping, objects, string
-from agent.model.chat_reply import Reply, draft_of, json_objects
+from agent.model.chat_reply import Reply, json_objects, tags_of
 from agent.model.chat_server import LOWEST_EFFORT, Body, ChatServer, Timeouts
 from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
 from agent.model.prompts import ChatMessage, decide_messages, judge_messages, write_messages
@@ -116,7 +116,7 @@ def read_calls(calls: Sequence[ToolCall]) -> Action:
 
 def read_json(text: str) -> Action:
     """Return one action from the text of a server without tool calling. Raises ``ControlError``."""
-    found = list(json_objects((draft_of(text) if "<" in text else text)[:MAX_REPLY_CHARS]))
+    found = list(json_objects((tags_of(text).draft if "<" in text else text)[:MAX_REPLY_CHARS]))
     chosen = [each for each in found if "action" in each]
     if not chosen:
         fault = "There is no JSON object with an 'action' in the reply." if found else "The reply has no JSON object."

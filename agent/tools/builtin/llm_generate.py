@@ -14,7 +14,7 @@ import structlog
 
 from agent.budget import Usage
 from agent.json_data import compact_json
-from agent.model.chat_reply import draft_of
+from agent.model.chat_reply import tags_of
 from agent.model.protocol import Generated, Model, ModelError
 from agent.tools.tool import ToolFailed, ToolResult, error_of, parameter, spec_of
 from observability.logging import Length
@@ -80,5 +80,5 @@ class LlmGenerate:
             return ModelError(kind="TimeoutError", detail=f"no text within {self.timeout_s:g} seconds")
         if error:
             return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
-        text = draft_of(results[0].text).strip()
+        text = tags_of(results[0].text).draft.strip()
         return replace(results[0], text=text) if text else ModelError(kind="LLMError", detail="the text is empty")

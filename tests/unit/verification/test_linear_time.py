@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent.model.chat_reply import draft_of
+from agent.model.chat_reply import tags_of
 from verification.check import check
 from verification.claims.claims import claims
 from verification.claims.small_talk import states_nothing
@@ -58,7 +58,7 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
     lambda noise: unwrap(f'print "{noise}" zz'): (10_000, ["\\", '\\"', "a. "]),
     draw: (2_000, ["x"]),
     claims: (10_000, ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "]),
-    draft_of: (100_000, ["x <think> y ", "</think>"]),
+    lambda noise: tags_of(noise).draft: (100_000, ["x <think> y ", "</think>"]),
     states_nothing: (10_000, ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you ", "a ["]),
     complete_blocks: (10_000, ["def f():\n    return 1\n\n", "- a point [1].\n\n", "| a | b |\n\n", "a\n \n"]),
     readings: (40_000, ["a ", "\u202ea", "&#97;", "QUJD", "a1b", "<!--", "\u200b", "аa", "\U000e0041", "=/+"]),

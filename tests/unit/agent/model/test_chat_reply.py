@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.model.chat_reply import MAX_TAG, Reply, TagStream, TypedText, draft_of
+from agent.model.chat_reply import MAX_TAG, Reply, TagStream, TypedText, tags_of
 from agent.model.protocol import ModelError
 
 FIELDS = (
@@ -127,7 +127,7 @@ def test_the_draft_is_the_answer_or_the_untagged_text(text: str, draft: str, fal
     stream = TagStream()
     stream.feed(text)
     assert stream.answered != fallback
-    assert draft_of(text) == draft
+    assert tags_of(text).draft == draft
 
 
 @pytest.mark.parametrize("text", ["plain", "<b>", "a <b> c", "a > b", "a < b" + "c" * MAX_TAG])
