@@ -29,12 +29,10 @@ MAX_IN_DEBUG = 100
 MAX_VALUE = 300  # maximum characters of a field: no fact needs more, and it truncates texts under unknown names
 MAX_FRAMES = 6  # the innermost frames show the fault; all of them would fill the log with frameworks
 REPEAT_INTERVAL_S = 60.0
-# Seconds between two lines of an event that anyone can cause, without a signature, or that an outage of Redis repeats.
-INTERVALS_S = {
-    **dict.fromkeys(("slack_signature_refused", "connection_refused"), 1.0),
-    **dict.fromkeys(("redis_unavailable", "cancellations_unheard", "sweep_failed"), REPEAT_INTERVAL_S),
-    **dict.fromkeys(("beat_failed", "heartbeat_failed"), REPEAT_INTERVAL_S),
-}
+REPEATED = frozenset({
+    "slack_signature_refused", "connection_refused",  # anyone can cause them, without a signature
+    "redis_unavailable", "cancellations_unheard", "sweep_failed", "beat_failed", "heartbeat_failed",  # in an outage
+})  # fmt: skip
 MAX_LINES = 1_000  # library lines to remember: a library that generates its lines must not fill the memory
 # The meaning of library lines for an operator, who does not see their text.
 _SLACK_NOTE = "the connection to Slack (/readyz says if it is up), or an event of a workspace that is not served"
@@ -139,15 +137,15 @@ def _exception(*, debug: bool) -> Processor:
 
 
 class _Repeats:
-    """Lets each line through once per interval, and counts those held back before it."""
+    """Lets each line through once a minute, and counts those held back before it."""
 
     def __init__(self) -> None:
         self._shown: dict[object, tuple[float, int]] = {}
 
-    def count_before(self, line: object, at: float, interval_s: float = REPEAT_INTERVAL_S) -> int | None:
+    def count_before(self, line: object, at: float) -> int | None:
         """Return how many were held back before this line, or None if it is held back too."""
-        then, held = self._shown.get(line, (at - interval_s, 0))
-        if 0 <= at - then < interval_s:
+        then, held = self._shown.get(line, (at - REPEAT_INTERVAL_S, 0))
+        if 0 <= at - then < REPEAT_INTERVAL_S:
             self._shown[line] = (then, held + 1)
             return None
         if len(self._shown) >= MAX_LINES:
@@ -163,8 +161,8 @@ class _Repeats:
 
     def limit(self, _: Any, __: str, event: EventDict) -> EventDict:
         """Drop an event that would fill the log, or add its ``held_back``. Each ``cause`` has lines of its own."""
-        if interval_s := INTERVALS_S.get(event["event"]):
-            held = self.count_before((event["event"], event.get("cause")), time.time(), interval_s)
+        if event["event"] in REPEATED:
+            held = self.count_before((event["event"], event.get("cause")), time.time())
             if held is None:
                 raise structlog.DropEvent
             event["held_back"] = held

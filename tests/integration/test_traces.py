@@ -1,5 +1,6 @@
 """All observations that Langfuse gets of one turn, compared as a whole. The receiver is a local server."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -114,9 +115,16 @@ async def test_a_turn_produces_all_of_its_observations() -> None:
         ("turn", "agent", None, None, None, None),
     ]  # fmt: skip
     assert {span.parent_id for span in receiver.spans[:-1]} == {root.span_id}
+    assert {span.attributes["session.id"] for span in receiver.spans} == {"T1:C1:1.0"}
+    assert {span.attributes["user.id"] for span in receiver.spans} == {hashlib.sha256(b"U1").hexdigest()}
+    assert [bool(span["completion_start_time"]) for span in receiver.spans if span.name == "write"] == [
+        False,
+        *[True] * 3,
+    ]
     assert {span.attributes["langfuse.version"] for span in receiver.spans} == {"p1"}
     assert {tuple(span.attributes["langfuse.trace.tags"]) for span in receiver.spans} == {("slack",)}
     assert {span.attributes["langfuse.release"] for span in receiver.spans} == {"0.1.0"}
+    assert "4" in {headers.get("x-langfuse-ingestion-version") for headers in receiver.headers}
     asked = [span["input"] for span in receiver.spans if span.kind == "generation"]
     roles = [[m["role"] for m in (each["messages"] if isinstance(each, dict) else each)] for each in asked]
     once, again = ["system", "user"], ["system", "user", "assistant", "user"]

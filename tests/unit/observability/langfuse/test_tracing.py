@@ -53,31 +53,6 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
     trace.end(outcome=outcome, reason=reason, answer="120 [1]")
 
 
-async def test_a_turn_is_one_trace_of_typed_observations() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        run_turn(await turn_of(tracer))
-    kinds = {(span.name, span.kind) for span in receiver.spans}
-    assert kinds == {
-        ("turn", "agent"), ("decide", "generation"), ("write", "generation"), ("search", "retriever"),
-        ("git_log", "tool"), ("verify", "guardrail"),
-    }  # fmt: skip
-    root = next(span for span in receiver.spans if span.name == "turn")
-    assert {span.trace_id for span in receiver.spans} == {trace_id_of("turn-1")}
-    assert {span.parent_id for span in receiver.spans if span is not root} == {root.span_id}
-    assert {span.attributes["session.id"] for span in receiver.spans} == {THREAD}
-    assert {span.attributes["user.id"] for span in receiver.spans} == {hashlib.sha256(b"U123").hexdigest()}
-    decide = next(span for span in receiver.spans if span.name == "decide")
-    assert decide["input"][0]["content"].startswith("decide on this")
-    write = next(span for span in receiver.spans if span.name == "write")
-    assert write["input"] == []
-    assert write["usage_details"] == {"input": 20, "output": 4, "total": 24}
-    assert write["model.name"] == "w"
-    assert write["completion_start_time"]
-    assert root["output"] == "120 [1]"
-    assert SECRET.encode() not in receiver.raw
-    assert receiver.headers[0]["x-langfuse-ingestion-version"] == "4"
-
-
 async def test_slack_search_results_are_traced_as_lengths() -> None:
     """It may not be kept: neither what it brought nor a prompt that holds it; drafts and the answer are ours."""
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
@@ -170,15 +145,6 @@ def test_a_turn_id_of_the_right_form_is_the_trace_id() -> None:
     for other in ("turn-1", "", "0" * 32, turn_id.upper(), turn_id + "0"):
         assert re.fullmatch("[0-9a-f]{32}", trace_id_of(other))
         assert trace_id_of(other) != other
-
-
-async def test_content_can_be_withheld_from_langfuse() -> None:
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
-        run_turn(await turn_of(tracer))
-    for text in (b"How many", b"120 a minute", b"120 [1]", b"limits", b"decide on this", b"the source says"):
-        assert text not in receiver.raw
-    search = next(span for span in receiver.spans if span.name == "search")
-    assert search["output"] == {"length": 12}
 
 
 async def test_open_observations_are_closed_at_the_end_and_long_ids_hashed() -> None:
