@@ -16,7 +16,7 @@ from verification.checks.derived import is_derivable
 from verification.evidence.evidence import MAX_VALUES, Evidence, Finding
 from verification.evidence.passages import Passage
 from verification.values.amounts import is_result, is_same_kind, matches
-from verification.values.numbers import ORDINALS, Quantity
+from verification.values.numbers import ORDINALS, RANGE, Quantity
 from verification.values.quantity_words import HUNDREDTHS, UNITS, rate_end
 
 _MAX_UNNAMED_COUNT = 5  # for "the two" and "three ways" the source has a list but no number
@@ -84,7 +84,7 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
 
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     """Name the number of the same kind that a near sentence has in its place, or else say that it is missing."""
-    span, claimed = (quantity.start, quantity.end), evidence.claim.quantities[:MAX_VALUES]
+    span, claimed = _written_span(evidence.claim, quantity), evidence.claim.quantities[:MAX_VALUES]
     near = ((hit, other) for hit in evidence.hits[:_MAX_SENTENCES] for other in hit.passage.quantities)
     alike = (each for each in near if is_same_kind(quantity, each[1]))
     replacement = next((each for each in alike if not any(matches(mine, each[1]) for mine in claimed)), None)
@@ -96,11 +96,18 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     hit, other = replacement
     if not (other.unit or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE):
         return evidence.not_found(span, certainty)
-    right = hit.text[other.start : other.end].strip()
+    right = hit.text[slice(*_written_span(hit.passage, other))].strip()
     if right == evidence.claim.text[slice(*span)]:  # if so, the periods differ
         right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
         span = (span[0], rate_end(evidence.claim.text, span[1]))
     return evidence.replaced_by(span, hit, right, certainty)
+
+
+def _written_span(passage: Passage, quantity: Quantity) -> tuple[int, int]:
+    """The span of a number with its unit, which may follow the other end of a range."""
+    last = next((each for each in passage.quantities if each.start >= quantity.end), quantity)
+    is_range = quantity.unit and last.unit == quantity.unit and RANGE.fullmatch(passage.text, quantity.end, last.start)
+    return quantity.start, last.end if is_range else quantity.end
 
 
 def _doubts(quantity: Quantity, evidence: Evidence, *, is_replaced: bool) -> Iterator[bool]:

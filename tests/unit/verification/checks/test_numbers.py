@@ -54,6 +54,8 @@ def test_feedback_names_the_source_number() -> None:
         ("The cup is held July 19-22 at the club.", "The cup is held July 59-22 at the club", "59 is not in"),
         ("30 days is the notice.", "45 days is the notice", "says 30 days, not 45 days"),
         ("A room costs 140 euros a night.", "A room costs 150 euros a night", "says 140 euros, not 150 euros"),
+        ("Plan 4-8 hours per week.", "Plan 4 to 9 hours per week", "says 8 hours, not 9 hours"),
+        ("Plan at most 4-8 hours.", "Plan at most 5 to 8 hours", "says 4-8 hours, not 5 to 8 hours"),
         ("The room has 20 desks.", "The room has 30 people", "30 is not in"),
         ("押金为五十欧元。三十天内回复。", "押金为五十欧元，保留二十年", "二十年 is not in"),
         ("押金为五十欧元。三十天内回复。保险20年。", "押金为五十欧元，20年", ""),
