@@ -134,10 +134,10 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
 
 
 def _is_same_name(one: str, other: str) -> bool:
-    """Return True if both are the same in the singular, or one is the initials of the other: LA for Los Angeles."""
-    short, long = sorted((without_plural(one), without_plural(other)), key=len)
-    initials = "".join(word[0] for word in long.split())
-    return short == long or short.replace(".", "").casefold() == initials.casefold()
+    """Return True if one is the other in the singular, or short for it: LA for Los Angeles, Ctrl for Control."""
+    short, long = sorted((without_plural(one).casefold(), without_plural(other).casefold()), key=len)
+    letters = iter(long)
+    return short[:1] == long[:1] and all(letter in letters for letter in short if letter.isalnum())
 
 
 def _are_names(run: Sequence[Term], others: frozenset[str]) -> bool:

@@ -84,8 +84,9 @@ ROLES = "The Incident Commander runs the meeting on Monday. The IC may ask anyon
         "The Incident Commander may ask anyone on the call to leave.",
     ],
 )  # fmt: skip
-def test_initials_are_the_same_name(claim: str) -> None:
+def test_a_short_form_is_the_same_name(claim: str) -> None:
     assert violations_of(ROLES, claim, judged=True) == []
+    assert violations_of("Then press Control-C twice.", "Then press Ctrl-C twice.", judged=True) == []
 
 
 NOTES = (
