@@ -42,10 +42,11 @@ class AttemptJudge:
         is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
         if verdict.passed or is_uncited:
             claims = tuple(dict.fromkeys(filter(self._may_be_asked, claims_to_judge(verdict))))
-            # A heading may be about something else than the quotations below it.
-            is_titled = bool(claims) and _has_other_words(verdict)
+            # Quotations may be about something else than the heading above them, or than the question.
+            misses_question = any(each.rule == "addresses_question" for each in verdict.violations)
+            is_doubtful = bool(claims) and (misses_question or _has_other_words(verdict))
             is_any_open = any(claim.supported == "open" for claim in claims)
-            if is_any_open or is_titled or (is_answer and await self._may_be_no_answer(verdict)):
+            if is_any_open or is_doubtful or (is_answer and await self._may_be_no_answer(verdict)):
                 await self._ask(verdict, claims)
         record = self.progress.judge_record
         keys = [key for key in map(claim_key, verdict.claims) if key in record.claims]

@@ -151,6 +151,12 @@ async def test_quotations_under_a_heading_pass_unless_they_are_about_something_e
         assert "The answer:\n| *For users*\n| \n| • Each key" in request["messages"][1]["content"]
 
 
+async def test_a_quotation_that_shares_no_word_with_the_question_is_judged() -> None:
+    told = await turn([answers(SURE)] * 3, [verdicts("It is about keys.")], asked="Wer bezahlt Überstunden?")
+    assert isinstance(told.outcome, Failed)
+    assert told.judge_requests
+
+
 async def test_without_open_claims_or_a_judge_no_call_is_made() -> None:
     assert (await turn([answers(SURE)], [])).judge_requests == []
     told = await turn([answers(SURE, DOUBTFUL)], [], judged=False)
