@@ -6,22 +6,21 @@ heartbeat is written only after the missed messages are stored.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from redis.exceptions import LockError, RedisError
 
 from agent.json_data import mapping, parse_number, string
-from agent.knowledge.slack_message import read_message
 from agent.thread.conversation import ThreadKey
+from bot.events.intake import event_of
 from bot.events.listeners import Listeners
 from bot.install.workspaces import Workspaces
 from bot.queue.claim import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
-from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 
@@ -123,15 +122,5 @@ class CatchUp:
                 count += await self._catch_up_in(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
-                await self.listeners.store_event(_envelope(place, message, own), own)
+                await self.listeners.store_event(event_of(place, message, own), own)
         return count
-
-
-def _envelope(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:
-    """Build the event that Slack would have sent. An edited message counts as a new one with its current words."""
-    mentioned = own.user in read_message(message).mentioned and not place.channel.startswith("D")
-    event = {key: value for key, value in message.items() if key != "edited"}
-    if event.get("thread_ts") == event["ts"]:  # a thread's first message had no replies when it was sent
-        del event["thread_ts"]
-    event |= {"type": "app_mention" if mentioned else "message", "channel": place.channel, "event_ts": message["ts"]}
-    return {"type": "event_callback", "team_id": place.team, "event": event}

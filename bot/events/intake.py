@@ -6,7 +6,7 @@ or as both. Both have the same ``msg:`` key, so the queue keeps one of them.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, get_args
 
@@ -107,6 +107,16 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming:
         raise Ignored(reason=refusal)
     # The person gets a notice. What they wrote must not be stored.
     return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
+
+
+def event_of(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:
+    """Return the event that Slack would have sent for a message, whose current words count as the first ones."""
+    mentioned = own.user in read_message(message).mentioned and not place.channel.startswith("D")
+    event = {key: value for key, value in message.items() if key != "edited"}
+    if event.get("thread_ts") == event["ts"]:  # a thread's first message had no replies when it was sent
+        del event["thread_ts"]
+    event |= {"type": "app_mention" if mentioned else "message", "channel": place.channel, "event_ts": message["ts"]}
+    return {"type": "event_callback", "team_id": place.team, "event": event}
 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming:
@@ -273,7 +283,6 @@ class Intake:
     access: Access
     workspaces: Workspaces
     admins: frozenset[str] = frozenset()
-    _twins: set[tuple[str, str]] = field(default_factory=set)  # channels that send two events for each mention
 
     async def store_or_carry_out(self, incoming: Incoming) -> bool:
         """Store the message, or carry out a stop or an order. Return whether it was new. Raises ``RedisError``."""
@@ -305,11 +314,7 @@ class Intake:
 
     async def _enqueue(self, incoming: Incoming) -> bool:
         """Add the message to the queue, held back if a fuller event about it is about to come. Return if it was new."""
-        thread, place = str(incoming.thread), (incoming.thread.team, incoming.thread.channel)
-        mailbox, files_known = self.stores.mailbox, incoming.files != "unknown"
-        if incoming.addressed == "mention" and files_known:  # this channel sends a ``message`` event for each one, too
-            self._twins.add(place)
-        twin_wait_s = TWIN_WAIT_S if place in self._twins and not files_known else 0.0
+        thread, mailbox, files_known = str(incoming.thread), self.stores.mailbox, incoming.files != "unknown"
         event_ids = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",)
         new = await mailbox.enqueue(
             thread,
@@ -317,7 +322,7 @@ class Intake:
             fuller=files_known and not incoming.links_message,
             slack_ts=incoming.event_ts or incoming.ts,
             event_ids=event_ids,
-            hold_s=LINK_WAIT_S if incoming.links_message else twin_wait_s,
+            hold_s=LINK_WAIT_S if incoming.links_message else 0.0 if files_known else TWIN_WAIT_S,
         )
         if incoming.edited_ts and incoming.addressed in ADDRESSES_ORION:  # the first version's event may come late
             first = event_ids[-1].removesuffix(f":{incoming.edited_ts}")

@@ -16,6 +16,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
 from agent.json_data import string
+from agent.knowledge.slack_message import read_message
 from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.conversation import ThreadKey, Viewers
@@ -34,7 +35,7 @@ from bot.events.clicks import (
     read_shortcut,
 )
 from bot.events.dialogs import ChannelDialogs, Saving
-from bot.events.intake import apply_thread_mode, parse_event
+from bot.events.intake import apply_thread_mode, event_of, parse_event
 from bot.events.private import PrivateAsking
 from bot.install.installations import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
@@ -47,6 +48,7 @@ from bot.turn.unasked import MAX_QUESTION_CHARS
 
 _ANY, _MESSAGE = re.compile(".*"), re.compile("^(app_mention|message)$")
 _VERDICTS = ("approve", "reject")
+INVITATION_S = 600.0  # Slack offers to invite an app whom a message mentions
 _ACKNOWLEDGES_FIRST = "without process_before_response events are acknowledged before they are stored"
 log = structlog.get_logger()
 
@@ -245,7 +247,7 @@ class Listeners:
         click.after_ack(ask)
 
     async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
-        """Say once how to ask, in a channel that Orion was invited to."""
+        """Say once how to ask, in a channel that Orion was invited to, and answer who mentioned it before that."""
         click, names = read_click(self.services, body, context), ("user", "inviter", "channel", "event_ts")
         user, inviter, channel, ts = (string(body, "event", name) for name in names)
         click = replace(click, user=inviter or user)
@@ -254,8 +256,12 @@ class Listeners:
             place, language = ThreadKey(team=click.team, channel=channel, thread_ts=channel), await click.language()
             if refusal := await click.refusal(channel):
                 await delivery.post_ephemeral(place, click.user, say(refusal, language))
-            else:
-                await delivery.post_notice(place, say("welcome", language), f"{ts}:welcome")
+                return
+            await delivery.post_notice(place, say("welcome", language), f"{ts}:welcome")
+            own = await delivery.workspace.identity()
+            for message in await delivery.reader.read_since(place, f"{float(ts) - INVITATION_S:.6f}"):
+                if own.user in read_message(message).mentioned:
+                    await self.store_event(event_of(place, message, own), own)
 
         if user and user == context.bot_user_id and channel and ts:
             click.after_ack(welcome)

@@ -259,10 +259,15 @@ async def test_orion_says_once_how_to_ask_in_a_channel_it_was_invited_to(opened:
     async with opened() as running:
         server = running.slack.server
         server.join("U0PEOPLE", CHANNEL)
+        server.channel(CHANNEL).members.remove("U0ORION")
+        server.post("U0YOU", CHANNEL, "lunch?")
+        place, _ = running.slack.ask()  # Slack offers to invite Orion
         server.join("U0ORION", CHANNEL)
         await server.wait_for(lambda: say("welcome", None) in [m["text"] for m in server.messages(CHANNEL)])
         await server.wait_for(running.is_settled)
         assert [m["text"] for m in server.messages(CHANNEL)].count(say("welcome", None)) == 1
+        (asked,) = await running.wait_for_messages()
+        assert (asked.text, asked.thread, asked.addressed) == ("how do we release?", place, "mention")
 
 
 async def test_orion_invites_no_questions_in_a_channel_in_which_it_does_not_answer(opened: Opened) -> None:
