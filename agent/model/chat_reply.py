@@ -165,7 +165,7 @@ def tags_of(text: str) -> TagStream:
 
 _CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
 _REFUSED_FINISH: Final = re.compile(
-    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
+    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection|guardrail|toxic", re.IGNORECASE
 )
 # The model ended its reply by itself.
 WHOLE_FINISH: Final = re.compile(

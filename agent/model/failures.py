@@ -12,16 +12,17 @@ from agent.model.protocol import ModelError, ModelErrorKind
 
 MAX_CODE: Final = 80  # characters of a server's code that go into a log
 _MAX_WORDS: Final = 4_000  # characters of a refusal that are searched
-_QUOTED: Final = re.compile(
-    r"""['"]input['"]:.*""", re.DOTALL
-)  # a validator repeats the request: its words say nothing
+# A validator repeats the request, whose words say nothing.
+_QUOTED: Final = re.compile(r"""['"]input['"]:.*""", re.DOTALL)
 
 ABOUT_TOOLS: Final = re.compile(r"tool|function", re.IGNORECASE)
 
+_ABOUT_FIELD: Final = re.compile(r"'(?:tools|functions)\b")  # which has limits of its own
 # `max_tokens` names an option, "completion tokens" the reply, a key nothing: none says that the prompt is too long.
 _NOT_A_PROMPT: Final = re.compile(
-    r"""'(?:tools|functions)[^']*'.*|['"]\w+['"]:|\w*_\w*|\b(?:completion|output|new|generated) tokens?""",
-    re.IGNORECASE | re.DOTALL,
+    r"""['"]\w+['"]:|\w*_\w*|\b(?:completion|output|new|generated) tokens?"""
+    r"|\bcontext (?:deadline|cancel)|\bcontent-length",  # of Go and of HTTP
+    re.IGNORECASE,
 )
 _SIZE: Final = re.compile(r"\btokens?\b|length\b|\bcharacters\b|\bcontext (?:window|size|limit)", re.IGNORECASE)
 _OVER: Final = re.compile(
@@ -36,7 +37,7 @@ _TOO_LARGE: Final = re.compile(
     r"|[超过過][长長]|超[过過出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超|長すぎ|너무 [길긴깁]"
     # in any language: a number of tokens, or a context with a number
     r"|\d{3,}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
-    r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст)\D{0,30}\d{3}",
+    r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст|\b[ck]onte[sx]t)\D{0,30}\d{3}",
     re.IGNORECASE,
 )
 _TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})
@@ -117,7 +118,7 @@ def _failure_kind(status: int, name: str, words: str) -> ModelErrorKind:
 def _is_too_long(status: int, name: str, words: str) -> bool:
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
         return "request too large" in words.lower()
-    if status not in _TOO_LONG_STATUSES:
+    if status not in _TOO_LONG_STATUSES or _ABOUT_FIELD.search(words):
         return False
     text = _NOT_A_PROMPT.sub(" ", words)
     is_named = _TOO_LARGE.search(f"{name.replace('_', ' ')}: {text}")

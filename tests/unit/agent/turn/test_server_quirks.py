@@ -180,7 +180,7 @@ REFUSED: Final = (
     failing(400, "Violated guardrail policy"),
     in_body("blocked by the content policy", 400),
     stream(cut(HALF), event({}, "SAFETY"), DONE),
-    stream(cut(HALF), event({}, "content_filter"), DONE),
+    stream(cut(HALF), event({}, "guardrail_intervened"), DONE),
 )
 WRONG_SETTINGS: Final = (
     failing(401, "Incorrect API key provided"),
@@ -197,6 +197,7 @@ WRONG_SETTINGS: Final = (
 )
 AWAY: Final = (
     failing(503, "overloaded"),
+    failing(500, "context deadline exceeded"),
     failing(424, "Request failed during generation"),
     in_list("The operation was cancelled.", 499),
     failing(400, "Rate limit reached", "rate_limit_exceeded"),
