@@ -45,7 +45,9 @@ _FILE_FIELDS: Final = (
     *("subtype", "url_private", "url_private_download"),
 )
 _MAX_TOKEN_CHARS: Final = 4_000
-_MESSAGE_LINK: Final = re.compile(r"https://[\w.-]+\.slack(?:-gov)?\.com/archives/\w+/p\d")
+_LINK: Final = re.compile(
+    r"https://[\w.-]+\.slack(?:-gov)?\.com/(?:archives/\w+/p\d|(?:files|docs|lists)/\w+/F)"  # of a message or a file
+)
 _CHANNEL_TYPES: Final = {"D": "im", "G": "group"}
 _COMMANDS: Final[Mapping[str, Command]] = {
     word: command
@@ -187,8 +189,9 @@ def _parse_edit(reading: _Reading) -> Incoming:
         raise Ignored(reason="subtype")  # such as the title of an agent's thread
     ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (after, before))
     same, edited = after.content == before.content and ids == earlier_ids, string(after.message, "edited", "ts")
-    if after.content.shares and not edited and len(after.content.text) > len(before.content.text):
-        # Slack adds a linked message a second later. The event counts as a fuller one of the same message.
+    grows = after.content.shares and len(after.content.text) > len(before.content.text)
+    if not edited and (grows or len(ids) > len(earlier_ids)):
+        # Slack adds a linked message or file a second later. The event counts as a fuller one of the same message.
         shown = {
             **reading.event,
             "subtype": "",
@@ -241,7 +244,7 @@ def _build_incoming(reading: _Reading) -> Incoming:
         channel_type=channel_type,
         mentioned=content.mentioned - {own.user},
         files="some" if reading.files else no_files,
-        links_message=bool(_MESSAGE_LINK.search(content.text)) and not content.shares,
+        links_message=bool(_LINK.search(content.text)) and not (content.shares or reading.files),
         attached=attached_files(reading.files),
         through_app=through_app,
         by_app=by_app,

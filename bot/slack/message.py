@@ -77,7 +77,7 @@ class Incoming:
     vouched: bool = False  # the event said whether its channel is shared; if it is and may not be, see ``refused``
     files: Files = "none"  # an event of a mention may not list them
     attached: tuple[Mapping[str, Any], ...] = ()  # the event's facts about the files
-    links_message: bool = False  # to another message, which Slack has not added to it yet
+    links_message: bool = False  # to another message or to a file, which Slack has not added to it yet
     through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot
     by_app: bool = False  # posted by any app
     action_token: str = ""

@@ -197,18 +197,28 @@ def test_unfurls_and_own_updates_are_not_edits() -> None:
     assert reason(edit("New title", subtype="assistant_app_thread")) == "subtype"
 
 
+LINKED: Any = {"attachments": [SHARED]}, "\n\nBen: deploy *fails* & stays red", {}
+
+
 @pytest.mark.parametrize(
-    "link",
-    ["https://acme.slack.com/archives/C9/p1699999999000500", "https://a.enterprise.slack.com/archives/G9/p16?a=b"],
+    ("link", "added", "words", "files"),
+    [
+        ("https://acme.slack.com/archives/C9/p1699999999000500", *LINKED),
+        ("https://a.enterprise.slack.com/archives/G9/p16?a=b", *LINKED),
+        ("https://acme.slack.com/docs/T1/F1", {"files": [FILE]}, "", {"files": "some", "attached": (FILE,)}),
+    ],
 )
-def test_a_linked_message_that_slack_adds_later_belongs_to_the_same_question(link: str) -> None:
+def test_a_linked_message_or_file_that_slack_adds_later_belongs_to_the_same_question(
+    link: str, added: dict[str, Any], words: str, files: dict[str, Any]
+) -> None:
     place = {"channel": "C1", "channel_type": "channel", "ts": "1700000000.000100", "thread_ts": "1690000000.000100"}
     for text, addressed in ((f"<@UORION> why? <{link}>", "mention"), (f"why? <{link}>", "follow_up")):
         asked, shown = incoming(message(**place, text=text)), edit(text, edited={}, thread_ts=place["thread_ts"])
         shown["previous_message"] = {**shown["message"]}
-        shown["message"]["attachments"] = [SHARED]
-        whole, words = incoming(shown), f"why? {link}\n\nBen: deploy *fails* & stays red"
-        assert whole == replace(asked, text=words, links_message=False, event_ts=whole.event_ts), "with the same key"
+        shown["message"] |= added
+        whole = incoming(shown)
+        read = {"text": f"why? {link}{words}", "links_message": False, "event_ts": whole.event_ts, **files}
+        assert whole == replace(asked, **read), "with the same key"
         assert (asked.links_message, asked.addressed) == (True, addressed)
         shown["message"]["text"] = shown["previous_message"]["text"] = f"<@UBEN> see <{link}>"
         assert reason(shown) == "to_somebody_else"
