@@ -228,7 +228,9 @@ class Progress:
     def draft(self, text: str) -> Draft:
         """Return the text as a draft with everything known in this turn. If it cites a source, it is checked."""
         question, history, today = self.question, self.state.history, self.question.date_asked()
-        own = is_from_own_words(question.text) and not self._cites_source(text)
+        asked = {number for each in citations(question.text) for number in each.ids}
+        written = citations(normalise_citations(text, tuple(self.sources))[0])
+        own = is_from_own_words(question.text) and all(asked.issuperset(each.ids) for each in written)
         asker = [m.text for m in history if m.role == "user" and m.user == question.user]
         return Draft(
             text=text,
@@ -243,12 +245,6 @@ class Progress:
             unsourced=not own and not self.sources,
             has_judge=self.judge is not None and bool(self.sources) and not own,
         )
-
-    def _cites_source(self, text: str) -> bool:
-        """Return True if the text cites a source with a number that is not in the question."""
-        written = normalise_citations(text, tuple(self.sources))[0]
-        cited, asked = ({n for each in citations(part) for n in each.ids} for part in (written, self.question.text))
-        return not (cited - asked).isdisjoint(source.id for source in self.sources)
 
     def record_model_call(self, end: ModelEnd) -> None:
         """Count the usage of a model call (at least one call, or none without a model), and emit its end."""

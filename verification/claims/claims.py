@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from verification.claims.small_talk import (
@@ -78,10 +78,10 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     """
     plain = clean_text(text)
     lined = [*lines(plain)]
-    # Otherwise the order of sentences would decide whether an answer passes (docs/decisions/0034).
     places = _classify_lines(plain, lined)
+    # Otherwise the order of sentences would decide whether an answer passes (docs/decisions/0034).
     sentences = _share_citations([sentence for place in places for sentence in _sentences(plain, *place)])
-    starts = {each.end: each.start for each in sentences}
+    own_starts = {each.end: each.start for each in sentences}  # without the words that are joined to them
     if has_judge:
         sentences = _join_answer_words(_cite_edges(sentences, plain), plain)
         sentences = _state_open_words(sentences, plain)
@@ -91,24 +91,27 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
         states = only_headings or all(is_bare_answer(plain[each.start : each.end]) for each in sentences)
         sentences = [each._replace(states=states) for each in sentences]
     heads = _heads(sentences, text)
-    found = [(s.start, s.end, s.cited, False) for s in sentences if s.states and s.end > s.start]
-    for line in (each for each in lined if each.kind == "fence"):
-        body = plain[line.content : line.end].rstrip().removesuffix("```")
-        for start, end, is_code in code_runs(body, line.content):
-            found.append((start, end, _citations_around(sentences, start, end), is_code))
-    found.sort(key=itemgetter(0))
-    return tuple(
+    stated = (
         Claim(
-            text=text[start:end],
-            start=start,
-            end=end,
-            cited=cited,
-            code=code,
-            head=heads.get(start, ""),
-            opening=max(0, starts.get(end, start) - start),
+            text=text[each.start : each.end],
+            start=each.start,
+            end=each.end,
+            cited=each.cited,
+            head=heads.get(each.start, ""),
+            opening=max(0, own_starts.get(each.end, 0) - each.start),
         )
-        for start, end, cited, code in found
+        for each in sentences
+        if each.states and each.end > each.start
     )
+    return tuple(sorted([*stated, *_code_claims(text, lined, sentences)], key=attrgetter("start")))
+
+
+def _code_claims(text: str, lined: Sequence[TextLine], sentences: list[Sentence]) -> Iterator[Claim]:
+    for line in (each for each in lined if each.kind == "fence"):
+        body = text[line.content : line.end].rstrip().removesuffix("```")
+        for start, end, is_code in code_runs(body, line.content):
+            cited = _citations_around(sentences, start, end)
+            yield Claim(text=text[start:end], start=start, end=end, cited=cited, code=is_code)
 
 
 def _heads(sentences: Sequence[Sentence], text: str) -> dict[int, str]:
@@ -126,10 +129,10 @@ def _heads(sentences: Sequence[Sentence], text: str) -> dict[int, str]:
 def _citations_around(sentences: list[Sentence], start: int, end: int) -> tuple[int, ...]:
     """The citations near a code block: right after it, before it, in its section, or anywhere."""
     place = bisect_left(sentences, start, key=lambda sentence: sentence.start)
-    behind = sentences[place : place + _MAX_SECTION]
+    after = sentences[place : place + _MAX_SECTION]
     before = sentences[max(0, place - _MAX_SECTION) : place]
     # "Source: [2]" right below the block refers to it.
-    following = next((sentence for sentence in behind if sentence.start >= end), None)
+    following = next((sentence for sentence in after if sentence.start >= end), None)
     if following and following.cited and following.kind != "heading" and not following.states:
         return following.cited
     for sentence in reversed(before):
@@ -137,7 +140,7 @@ def _citations_around(sentences: list[Sentence], start: int, end: int) -> tuple[
             return sentence.cited
         if sentence.kind == "heading":
             break
-    return _all_cited((*behind, *before))
+    return _all_cited((*after, *before))
 
 
 def _classify_lines(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine, Kind, int]]:
