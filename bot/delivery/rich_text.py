@@ -22,7 +22,7 @@ _QUOTE: Final = re.compile(r" *(?:>|&gt;) ?")
 _CITATION: Final = re.compile(r"\[(\d{1,9})\]")
 _STYLES: Final = {"*": "bold", "_": "italic", "~": "strike", "`": "code"}
 _MARKED: Final = re.compile(r"([*_~`])([^\s*_~`](?:.*\S)?)\1")
-_MARK: Final = re.compile(r"[*_~]")
+_MARK: Final = re.compile(r"(?<!\*)\*(?!\*)|(?<!_)_(?!_)|(?<!~)~(?!~)")  # not in __init__ or 2**10
 _MAX_INDENT: Final = 8
 MAX_ROWS: Final = 100
 MAX_COLUMNS: Final = 20
@@ -169,7 +169,8 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
                 before = line[match.start() - 1 : match.start()] or " "
                 after = line[match.end() : match.end() + 1] or " "
                 opens = not (before.isalnum() or after.isspace())
-                elements.append(_Mark(match[0], opens=opens, closes=not before.isspace()))
+                closes = not (before.isspace() or after.isalnum())
+                elements.append(_Mark(match[0], opens=opens, closes=closes))
                 position = match.end()
             elements.append(_text(unescape_wire(line[position:end].replace("\u200b", ""))))
         offset += len(text)

@@ -299,6 +299,15 @@ def test_a_heading_and_nested_marks_become_styles() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "words", ["2**10, __init__ and *.py", "__init__.py if __name__ == '__main__'", "it*al*ic, a_b_c, ~/x~y"]
+)
+def test_signs_that_are_no_emphasis_stay(words: str) -> None:
+    assert rich_text(words)["elements"] == [
+        {"type": "rich_text_section", "elements": [{"type": "text", "text": words}]}
+    ]
+
+
 def test_one_citation_is_shown_for_a_list_or_paragraph_that_rests_on_one_source() -> None:
     same = f"It is 3 {CITED}. It stays {CITED}.\n\n• a {CITED}\n• b {CITED}"
     texts = "".join(one["text"] for one in leaves(rich_text(same)))
