@@ -98,7 +98,7 @@ run: .venv/.runtime
 
 # Four workers on two cores: half of a test's time is waiting for processes and sockets.
 test: .venv/.dev
-	@$(PY) -m pytest -m "not llm" -n 4 --dist worksteal --durations=10 $(if $(COVER),--cov --cov-report=term) $(ARGS)
+	@$(PY) -m pytest -m "not llm" -n 4 --dist worksteal --durations=10 -rs $(if $(COVER),--cov --cov-report=term) $(ARGS)
 
 test-llm: .venv/.llm
 	@$(PY) -m pytest -m llm $(ARGS)
