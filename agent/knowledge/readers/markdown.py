@@ -217,7 +217,12 @@ def _with_html_blocks(text: str) -> str:
         if name.startswith("h") and "\n\n" in block:  # their content is Markdown
             continue
         shown = fragment_to_markdown(block)
-        pieces += [text[at:begin], f"\n{shown}\n", "\n" * (block.count("\n") - shown.count("\n") - 2)]
+        if shown.count("\n") > block.count("\n"):
+            shown = re.sub(r"\n{2,}", "\n", shown)
+        if name == "table":  # a heading and a list need no blank line
+            before, after = text[max(0, begin - 2) : begin], text[end : end + 2]
+            shown = "\n" * (before not in {"", "\n", "\n\n"}) + shown + "\n" * (after != "\n\n")
+        pieces += [text[at:begin], shown, "\n" * (block.count("\n") - shown.count("\n"))]
         at = end
     return "".join([*pieces, text[at:]])
 

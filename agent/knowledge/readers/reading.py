@@ -60,6 +60,11 @@ class Format:
         """Maximum size of a file in bytes."""
         return MAX_PACKED_BYTES if self.packed else MAX_BYTES
 
+    @property
+    def keeps_lines(self) -> bool:
+        """Whether the lines of the text are those of the file."""
+        return self.reader.startswith(("text:", "markup:", "markdown:read_markdown"))
+
     def read(self, data: bytes, limits: ReadLimits) -> Content:
         """Return the text of a file's bytes. Raises ``ReadError``."""
         module, _, function = self.reader.partition(":")

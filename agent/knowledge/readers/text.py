@@ -57,10 +57,10 @@ def read_transcript(data: bytes, _: ReadLimits) -> Content:
 
 
 def strip_template_code(data: bytes) -> bytes:
-    """Return a template (``page.html.erb``) without its code."""
+    """Return a template (``page.html.erb``) without its code, on the same lines."""
     text = data.decode("latin-1")  # byte by byte: the page may declare its encoding
     for pattern, closing in TEMPLATE_CODE:
-        text = replace_closed(pattern, "", text, closing)
+        text = replace_closed(pattern, lambda code: "\n" * code[0].count("\n"), text, closing)
     return text.encode("latin-1")
 
 

@@ -13,7 +13,7 @@ from shutil import which
 from typing import IO, Final
 from urllib.parse import quote
 
-from agent.knowledge.readers.reading import check_size
+from agent.knowledge.readers.reading import check_size, format_of
 from agent.knowledge.sources.file_rules import FILE_NAME, Audiences, is_document, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.conversation import PUBLIC
@@ -106,6 +106,7 @@ class GitSource:
                 if not is_storable(path):
                     run.failed.append((ascii(path), "has a name that is not UTF-8"))
                     continue
+                known = format_of(pure.name)
                 above = (audiences[folder] for folder in pure.parents if folder in audiences)
                 yield Readable(
                     id=run.unique_id(path, self.name),
@@ -114,7 +115,7 @@ class GitSource:
                     audience=next(above, PUBLIC),
                     source=self.key,
                     url=link_to(self.url, path=path, repository=self.name, ref=self.ref),
-                    place="line",
+                    place="line" if known and known.keeps_lines else "",
                     is_committed=True,
                     read=partial(_read, pipes, pure, blob, changed.get(path, 0.0)),
                 )

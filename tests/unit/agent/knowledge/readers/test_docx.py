@@ -163,6 +163,7 @@ END = "</w:instrText><w:fldChar w:fldCharType='end'/></w:r>"
         ),
         ("<w:p><w:sdt><w:sdtPr/><w:sdtContent><w:r>{run}</w:r></w:sdtContent></w:sdt></w:p>", "C"),
         ("<w:sdt><w:sdtContent><w:p><w:smartTag><w:r>{run}</w:r></w:smartTag></w:p></w:sdtContent></w:sdt>", "C"),
+        ("<w:p><w:r><!-- x -->{run}</w:r></w:p>", "C"),
         ("<w:p><w:fldSimple><w:r>{run}</w:r></w:fldSimple></w:p>", "C"),
         (
             "<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r>{run}</w:r></w:sdtContent></w:sdt></w:p>",

@@ -102,6 +102,12 @@ def test_unreadable_files_of_a_repository_are_named(index: KnowledgeIndex, work:
         "is too big (11 MB; the limit is 10 MB)",
     ]
     assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
+    page = "<% # two\nlines %>\n\n<h1>Tea</h1>\n\nThe kettle of {} is on."
+    for name in ("docs/tea.html", "docs/tea.html.erb", "docs/tea.md.erb"):
+        work.commit("tea", at="2026-03-05T12:00:00Z", name=name, text=page.format(name))
+    index.index([GitSource(repository=work.folder, folder="docs", url="https://git.example/b/")])
+    links = sorted(passage.url.rpartition("/")[2] for passage in index.search("kettle"))
+    assert links == ["tea.html", "tea.html.erb", "tea.md.erb#L4"]
 
 
 def test_a_missing_blob_keeps_the_known_document(index: KnowledgeIndex, work: Work) -> None:
