@@ -64,7 +64,10 @@ def test_wrong_use_is_explained_and_exits_with_2(arguments: list[str], said: str
         ({"ORION_PORT": "abc"}, "ORION_PORT"),
         ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL must be a web address"),
         ({"SLACK_API_URL": "slack"}, "SLACK_API_URL must be a web address"),
-        ({"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"}, "LANGFUSE_HOST must be a web address"),
+        (
+            {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"},
+            "LANGFUSE_HOST must be an address such as",
+        ),
         ({"REDIS_URL": "hello"}, "REDIS_URL"),
         ({"REDIS_URL": "redis://host:port"}, "REDIS_URL"),
         ({"ORION_HOME": "docs/limits.md"}, "ORION_HOME"),
@@ -199,7 +202,7 @@ def test_doctor_runs_all_its_checks_with_any_settings(terminal: Terminal) -> Non
     assert done.code == 1
     for said in (
         "ORION_PORT must be a whole number, not 'abc'",
-        "LANGFUSE_HOST must be a web address",
+        "LANGFUSE_HOST must be an address such as",
         ".env, line 2 is not understood",
         "ORION_MODLE is not a setting of Orion",
         "Did you mean ORION_MODEL?",
