@@ -163,14 +163,13 @@ def tags_of(text: str) -> TagStream:
     return tags
 
 
-_CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
+_CUT_FINISH: Final = re.compile(r"(?i)length|max.?(?:output.?)?tokens|token.?limit|truncat")
 _REFUSED_FINISH: Final = re.compile(
-    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection|guardrail|toxic", re.IGNORECASE
+    r"(?i)filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection|guardrail|toxic"
 )
 # The model ended its reply by itself.
 WHOLE_FINISH: Final = re.compile(
-    r"(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)",
-    re.IGNORECASE,
+    r"(?i)(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)"
 )
 
 CHARACTERS_PER_TOKEN = 4  # in English on average
@@ -348,10 +347,9 @@ def join_surrogates(text: str) -> str:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    details = {name: mapping(usage, f"{name}_tokens_details") for name in ("prompt", "completion")}
     figures = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
-    figures["cached_tokens"] = details["prompt"].get("cached_tokens")
-    figures["reasoning_tokens"] = details["completion"].get("reasoning_tokens")
+    figures["cached_tokens"] = mapping(usage, "prompt_tokens_details").get("cached_tokens")
+    figures["reasoning_tokens"] = mapping(usage, "completion_tokens_details").get("reasoning_tokens")
     counts: dict[str, Any] = {name: int(str(count)) for name, count in figures.items() if _COUNT.fullmatch(str(count))}
     # No request has an empty prompt: a server that says 0 does not count.
     return Usage(model_calls=1, **counts) if counts.get("prompt_tokens") and "completion_tokens" in counts else None

@@ -45,13 +45,12 @@ _ALTERNATIVES: Final[Mapping[str, tuple[str, ...]]] = {
 # Optional. A server that refuses one of the first three may not name it.
 _UNNAMED: Final = ("reasoning_effort", "stream_options", "response_format")
 _OPTIONS: Final = (*_UNNAMED, "temperature", "max_tokens", "tool_choice")  # gpt-5 refuses a temperature
-_ABOUT_EFFORT: Final = re.compile(r"reasoning|thinking|effort", re.IGNORECASE)
-_ABOUT_VALUE: Final = re.compile(r"\bvalues?\b|should be|must be|one of", re.IGNORECASE)
+_ABOUT_EFFORT: Final = re.compile(r"(?i)reasoning|thinking|effort")
+_ABOUT_VALUE: Final = re.compile(r"(?i)\bvalues?\b|should be|must be|one of")
 # "System role not supported", "Only user and assistant roles are supported", "roles must alternate user/assistant"
 _ABOUT_ROLES: Final = re.compile(
-    r"system.{0,10}\brole|\brole.{0,6}system|\broles?\b.{0,40}(?:alternat|support|allow)|support.{0,10}\bsystem"
-    r"|system (?:message|prompt)s?.{0,30}\b(?:not|un)",
-    re.IGNORECASE,
+    r"(?i)system.{0,10}\brole|\brole.{0,6}system|\broles?\b.{0,40}(?:alternat|support|allow)|support.{0,10}\bsystem"
+    r"|system (?:message|prompt)s?.{0,30}\b(?:not|un)"
 )
 _REFUSING_STATUSES: Final = frozenset({0, 400, 422, 424, 500})  # llama.cpp reports what a template refuses as 500
 _ANY: Final = ""
@@ -92,17 +91,17 @@ class Learned:
         if _ABOUT_ROLES.search(words) and _SYSTEM_ROLE not in self.refused:
             return _SYSTEM_ROLE, True
         about_tools = "tools" in body and bool(ABOUT_TOOLS.search(words))
-        values: Body = {option: self._value(option, body) for option in _OPTIONS if option in body}
-        sent = [option for option, value in values.items() if value is not None]
+        wanted = (option for option in _OPTIONS if option in body)
+        sent: Body = {option: value for option in wanted if (value := self._value(option, body)) is not None}
         named = [option for option in sent if option in words]
         if not named and _ABOUT_EFFORT.search(words):
             named = [option for option in sent if option == "reasoning_effort"]
         unnamed = [option for option in sent if option in _UNNAMED and not about_tools]
-        choice = ["tool_choice"] if values.get("tool_choice") not in {None, "auto"} else []
+        choice = ["tool_choice"] if sent.get("tool_choice", "auto") != "auto" else []
         if refusal.kind != "ConfigurationError" or not (named or unnamed or choice):
             return None, False
         option = (named or unnamed or choice)[0]
-        value, combined = values[option], option == "reasoning_effort" and about_tools
+        value, combined = sent[option], option == "reasoning_effort" and about_tools
         is_value = option == "tool_choice" or combined or (option in words and _ABOUT_VALUE.search(words))
         lesson = (_WITH_TOOLS if combined else option, value if is_value and isinstance(value, str) else _ANY)
         return lesson, bool(named) or about_tools

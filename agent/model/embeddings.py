@@ -18,17 +18,17 @@ from agent.model.protocol import ModelError, ServerAddress
 REPLY_TIMEOUT_S: Final = 120.0  # seconds for a batch with its retries
 DIMENSIONS: Final = 512  # for models whose vectors can be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
-_EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm|mpnet|paraphrase", re.IGNORECASE)
+_EMBEDS: Final = re.compile(r"(?i)embed|\be5\b|e5-|bge|gte|minilm|mpnet|paraphrase")
 _REPRESENT: Final = "Represent this sentence for searching relevant passages: "
 _INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 # Prefixes for a question and for a passage, from the makers' model pages. The first match counts.
 _PREFIXES: Final = (
-    (re.compile(r"e5-.*instruct|qwen3-embed|gte-qwen2", re.IGNORECASE), _INSTRUCT, ""),
-    (re.compile(r"\be5-", re.IGNORECASE), "query: ", "passage: "),
-    (re.compile(r"nomic-embed", re.IGNORECASE), "search_query: ", "search_document: "),
-    (re.compile(r"embeddinggemma", re.IGNORECASE), "task: search result | query: ", "title: none | text: "),
-    (re.compile(r"arctic-embed(?:2|.*-v2)", re.IGNORECASE), "query: ", ""),
-    (re.compile(r"arctic-embed|mxbai-embed|bge-(?:small|base|large)(?!-zh)", re.IGNORECASE), _REPRESENT, ""),
+    (re.compile(r"(?i)e5-.*instruct|qwen3-embed|gte-qwen2"), _INSTRUCT, ""),
+    (re.compile(r"(?i)\be5-"), "query: ", "passage: "),
+    (re.compile(r"(?i)nomic-embed"), "search_query: ", "search_document: "),
+    (re.compile(r"(?i)embeddinggemma"), "task: search result | query: ", "title: none | text: "),
+    (re.compile(r"(?i)arctic-embed(?:2|.*-v2)"), "query: ", ""),
+    (re.compile(r"(?i)arctic-embed|mxbai-embed|bge-(?:small|base|large)(?!-zh)"), _REPRESENT, ""),
 )
 _MIN_CHARS: Final = 200  # a text that is refused even at this length is refused for another reason
 _TOO_MUCH: Final = frozenset({400, 422})  # statuses for a batch that may be too large

@@ -15,38 +15,34 @@ _MAX_WORDS: Final = 4_000  # characters of a refusal that are searched
 # A validator repeats the request, whose words say nothing.
 _QUOTED: Final = re.compile(r"""['"]input['"]:.*""", re.DOTALL)
 
-ABOUT_TOOLS: Final = re.compile(r"tool|function", re.IGNORECASE)
+ABOUT_TOOLS: Final = re.compile(r"(?i)tool|function")
 
 _ABOUT_FIELD: Final = re.compile(r"'(?:tools|functions)\b")  # which has limits of its own
 # `max_tokens` names an option, "completion tokens" the reply, a key nothing: none says that the prompt is too long.
 _NOT_A_PROMPT: Final = re.compile(
-    r"""['"]\w+['"]:|\w*_\w*|\b(?:completion|output|new|generated) tokens?"""
+    r"""(?i)['"]\w+['"]:|\w*_\w*|\b(?:completion|output|new|generated) tokens?"""
     r"|\bcontext (?:deadline|cancel)|\bcontent-length",  # of Go and of HTTP
-    re.IGNORECASE,
 )
-_SIZE: Final = re.compile(r"\btokens?\b|length\b|\bcharacters\b|\bcontext (?:window|size|limit)", re.IGNORECASE)
+_SIZE: Final = re.compile(r"(?i)\btokens?\b|length\b|\bcharacters\b|\bcontext (?:window|size|limit)")
 _OVER: Final = re.compile(
-    r"\bexceed|\btoo (?:long|large|many|big)|\b(?:longer|larger|greater|more|less) than|\bmax|\bat most"
-    r"|\breduce|\brange of|\boverflow|\blimit|<=|≤",
-    re.IGNORECASE,
+    r"(?i)\bexceed|\btoo (?:long|large|many|big)|\b(?:longer|larger|greater|more|less) than|\bmax|\bat most"
+    r"|\breduce|\brange of|\boverflow|\blimit|<=|≤"
 )
 _TOO_LARGE: Final = re.compile(
-    r"\b(?:request|prompt|input|message|context|text|string)s?\b.{0,20}"
+    r"(?i)\b(?:request|prompt|input|message|context|text|string)s?\b.{0,20}"
     r"(?:too (?:long|large|big)|exceed|longer than|overflow)"
     r"|context ?(?:window|length|size) ?exceed|exceed.{0,12}\bcontext"
     r"|[超过過][长長]|超[过過出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超|長すぎ|너무 [길긴깁]"
     # in any language: a number of tokens, or a context with a number
     r"|\d{3,}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
-    r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст|\b[ck]onte[sx]t)\D{0,30}\d{3}",
-    re.IGNORECASE,
+    r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст|\b[ck]onte[sx]t)\D{0,30}\d{3}"
 )
 _TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})
 
 _REFUSED: Final = re.compile(
-    r"invalid_prompt|content.{0,12}(?:filter|polic|risk|manage|inspect|violat|moderat|blocked)|data.?inspection"
+    r"(?i)invalid_prompt|content.{0,12}(?:filter|polic|risk|manage|inspect|violat|moderat|blocked)|data.?inspection"
     r"|responsible.?ai|moderat|guardrail|safety|flagged|inappropriate|sensitive (?:content|word|information)"
-    r"|usage polic|prohibited.content|不安全|敏感|违规",
-    re.IGNORECASE,
+    r"|usage polic|prohibited.content|不安全|敏感|违规"
 )
 _REFUSING_STATUSES: Final = frozenset({0, 400, 403, 422, 451})
 
@@ -63,17 +59,13 @@ _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
 # If the status says little, a named code says more. Status 0 is an error inside a reply with status 200.
 _NAMING_STATUSES: Final = frozenset({0, 400, 403, 422})
 _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
-    "AuthenticationError": re.compile(r"api.?key|auth|permission|forbidden|access.?denied", re.IGNORECASE),
-    "RateLimitError": re.compile(r"rate.?limit|too.?many.?requests|throttl|overload|busy|exhausted", re.IGNORECASE),
-    "TimeoutError": re.compile(r"time.?out|deadline", re.IGNORECASE),
-    "ConfigurationError": re.compile(
-        r"not.?found|(?:invalid|bad).?(?:request|argument|param)|unsupported", re.IGNORECASE
-    ),
+    "AuthenticationError": re.compile(r"(?i)api.?key|auth|permission|forbidden|access.?denied"),
+    "RateLimitError": re.compile(r"(?i)rate.?limit|too.?many.?requests|throttl|overload|busy|exhausted"),
+    "TimeoutError": re.compile(r"(?i)time.?out|deadline"),
+    "ConfigurationError": re.compile(r"(?i)not.?found|(?:invalid|bad).?(?:request|argument|param)|unsupported"),
 }
-_API_KEY: Final = re.compile(r"\bapi.?key", re.IGNORECASE)
-_QUOTA: Final = re.compile(
-    r"insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment|budget|arrear", re.IGNORECASE
-)
+_API_KEY: Final = re.compile(r"(?i)\bapi.?key")
+_QUOTA: Final = re.compile(r"(?i)insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment|budget|arrear")
 
 
 class ServerRefusalError(ModelError):

@@ -167,7 +167,7 @@ def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 
 _LINE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})")
-_CLAIM: Final = re.compile(r"(?:claim )?(\d{1,9})(?:\.0)?", re.IGNORECASE)
+_CLAIM: Final = re.compile(r"(?i)(?:claim )?(\d{1,9})(?:\.0)?")
 # A half-supported claim is not supported: the model rewrites it.
 _BOOLEANS: Final = dict.fromkeys(("true", "yes", "1", "supported"), True) | dict.fromkeys(
     ("false", "no", "0", "not supported", "unsupported", "partly", "partially", "partial"), False
@@ -300,9 +300,7 @@ class OpenAIModel(ChatServer):
         except ControlError as fault:
             kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
             detail = str(fault) if reply.calls or "tools" not in body else "No function was called."
-            error = ModelError(kind=kind, detail=detail, usage=usage)
-            error.call = self.call(body)
-            raise error from fault
+            raise ModelError(kind=kind, detail=detail, usage=usage, call=self.call(body)) from fault
         return Decision(action=action, usage=usage, call=self.call(body))
 
 

@@ -58,13 +58,13 @@ class ModelError(Exception):
     is_final = False  # the server asked not to retry
 
     def __init__(
-        self, kind: ModelErrorKind, detail: str, *, usage: Usage | None = None, retry_after_s: float | None = None
-    ) -> None:
+        self, kind: ModelErrorKind, detail: str, *, usage: Usage | None = None, call: ModelCall | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(f"{kind}: {detail}")
         self.kind, self.detail, self.hints = kind, detail, HINTS[kind]
-        self.usage = usage or Usage(model_calls=1)
+        self.usage, self.call = usage or Usage(model_calls=1), call or ModelCall()
         self.retry_after_s = retry_after_s
-        self.call = ModelCall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
