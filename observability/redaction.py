@@ -69,8 +69,8 @@ _SHAPES: Final = tuple(
         (("access_token$", "private-lines", "private-", "hooks/catch/", "wifi:", '"auth"'),
          r"""(access_token\$production\$|Private-Lines:[ ]\d+\s+|/ical/[^\s/]+/private-|hooks/catch/\d+/
          |WIFI:[^\n]*?;P:|"auth"\s?:\s?")[\w$+/=-]{6,}"""),
-        (("--password", "sshpass", "redis-cli"),
-         r"""((?:--password|sshpass\s-p|redis-cli\b[^\n]*?\s-a)[\s=]["']?)[^\s"']{4,}"""),
+        (("--", "sshpass", "redis-cli"),
+         rf"""((?:(?i:(?<!-)--(?=[a-z])[\w-]{{0,30}}(?:{_NAMED}))|sshpass\s-p|redis-cli\b[^\n]*?\s-a)[\s=]["']?)[^\s"']{{4,}}"""),
         (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
         (("http",), r"(https?://)[^\s/?\#@:]+(?=@)"),  # a token may take the place of a user name
         (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),

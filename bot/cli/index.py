@@ -61,8 +61,9 @@ def index(
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
     from bot.documents.corpus import figures_of
     from bot.documents.open import make_vectors, open_index, open_meaning
+    from observability.redaction import redact
 
-    named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
+    named = [*map(str, corpus.roots), *(redact(source.key) for source in corpus.sources)]
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
             figures = figures_of(opened, corpus.names)

@@ -27,6 +27,7 @@ from agent.knowledge.types import (
     due_at,
 )
 from bot.errors import WrongUse
+from observability.redaction import redact
 
 log = structlog.get_logger()
 
@@ -150,7 +151,8 @@ def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFig
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
         held, state = holdings.get(name) or Holding(source=name), states.get(name) or SourceState(tried=0.0)
-        sources.append(SourceFigures(kind=kind, where=where, held=held, state=state))
+        # A feed's command may contain a secret.
+        sources.append(SourceFigures(kind=kind, where=redact(where), held=held, state=state))
     return KnowledgeFigures(
         sources=tuple(sorted(sources, key=lambda source: (source.kind, source.where))),
         documents=sum(source.held.documents for source in sources),

@@ -73,6 +73,7 @@ def test_values_are_found_by_the_name_before_them(name: str, text: str) -> None:
         ('{"password": "correct horse"}', '{"password": "[redacted]"}'),
         ("密码：hunter22", "密码：[redacted]"),
         ("sshpass -p hunter22 ssh x --password hunter23", "sshpass -p [redacted] ssh x --password [redacted]"),
+        ("wiki-feed --api-token hunter22 --page 5", "wiki-feed --api-token [redacted] --page 5"),
         ('{"auth": "aHVudGVyMjI="}', '{"auth": "[redacted]"}'),
         ("db.acme.test:5432:*:app:hunter22", "db.acme.test:5432:*:app:[redacted]"),
         (f"PagerDuty key {R[:20]}", "PagerDuty key [redacted]"),

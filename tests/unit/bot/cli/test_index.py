@@ -72,6 +72,13 @@ def test_long_paths_are_listed_whole(terminal: Terminal) -> None:
     assert details.endswith(", for public, 1 passage")
 
 
+def test_a_secret_in_a_feeds_command_is_not_shown(terminal: Terminal) -> None:
+    terminal.set(ORION_DOCS=str(terminal.docs), ORION_FEEDS="false --token hunter22 --wiki https://me:hunter22@w.test")
+    shown = [terminal.orion(command).out for command in ("index", "docs")]
+    assert all("feed" in text and "--token [redacted]" in text for text in shown)
+    assert "hunter22" not in str(shown)
+
+
 def test_many_failures_are_counted(terminal: Terminal) -> None:
     for n in range(105):
         terminal.write(f"docs/{n}.md", "")
