@@ -25,6 +25,7 @@ _QUOTED: Final = re.compile(
 )
 _CALLS_GROUP: Final = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
 _WORD: Final = re.compile(r"\w+")
+_UNSEEN: Final = "\u200b\u200c\u200e\u200f\u2060\ufeff"  # pasted with other text
 _PLACEHOLDERS: Final = (  # as ``_key`` writes them
     *("this content can t be displayed", "this message can t be displayed", "no preview available", "no preview"),
     *("this message contains interactive elements", "this message was deleted"),
@@ -100,7 +101,7 @@ def plain_text(wire: str, reader: str = "") -> str:
         is_live = not before or quoted[before - 1][1] <= token.start()
         return "" if is_live and token[1] == "@" and token[2] == reader else _plain_token(token)
 
-    return unescape_wire(_TOKEN.sub(plain, wire)).strip()[:MAX_TEXT_CHARS]
+    return unescape_wire(_TOKEN.sub(plain, wire)).strip().strip(_UNSEEN).strip()[:MAX_TEXT_CHARS]
 
 
 def unescape_wire(text: str) -> str:
@@ -151,7 +152,7 @@ def _plain_token(token: re.Match[str]) -> str:
         is_known = seconds.isdecimal() and len(seconds) <= 10  # noqa: PLR2004 - digits of a date before the year 2286
         shown = f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M UTC}" if is_known else ""
         return label or shown
-    shown = body.removeprefix("mailto:")
+    shown = body.removeprefix("mailto:").removeprefix("tel:")
     if label and label == _SCHEME.sub("", shown):
         return label  # Slack also turns "README.md" into a link: the author did not write "http://"
     return shown if not label or label in body else f"{label} ({shown})"

@@ -85,13 +85,14 @@ async def _recall_thread_mode(incoming: Incoming, services: TeamServices) -> Thr
 async def check_bystander(job: Job, services: TeamServices) -> Ending | None:
     """Record a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
-    A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
+    A message of emoji alone in a thread is a reaction, unless it answers a question. A mention always passes.
     """
     incoming, state = job.incoming, job.facts.state
     waits = is_waiting_for_another(state, incoming.user)
     if incoming.addressed == "mention":
         return None
-    if incoming.files == "none" and is_emoji(incoming.text) and (waits or state.pending_question is None):
+    is_reaction = incoming.thread.thread_ts != incoming.ts and incoming.files == "none" and is_emoji(incoming.text)
+    if is_reaction and (waits or state.pending_question is None):
         log.info("reaction_ignored")
         return OK
     if not waits or incoming.addressed != "follow_up":

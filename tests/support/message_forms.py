@@ -83,6 +83,8 @@ FORMS: list[tuple[Json, str]] = [
     ({"text": "how?", "blocks": [rich(section(text("how?", bold=True)))]}, "how?"),
     ({"text": "lunch & learn???", "blocks": [rich(section(text("lunch & learn???")))]}, "lunch & learn???"),
     ({"text": "???", "blocks": [rich(section(text("???")))]}, "???"),
+    ({"text": f"<@{ORION}> \u200b\ufeff"}, ""),
+    ({"text": "call <tel:+4930123|+4930123>"}, "call +4930123"),
     ({"text": "", "blocks": [rich(section(MENTION, text(" how do we release?")))]}, "how do we release?"),
     ({"blocks": [rich(section(text("Steps:")), LIST, NESTED)]},
      "Steps:\n1. build\n2. ship https://x.example/a?b=1&c=2\n    • on Tuesday"),

@@ -26,6 +26,7 @@ from tests.support.gates import ASKS, GateScene, gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
     CHANNEL,
+    DIRECT,
     MENTION,
     Setting,
     answers,
@@ -259,6 +260,7 @@ async def test_emoji_alone_in_a_thread_are_a_reaction_unless_they_answer_a_quest
         assert answers(setting.workspace, thanks, root) == []
         more = setting.ask(":+1: and for partners?", thread=root)
         await setting.answer_to(more, thread=root)
+        await setting.answer_to(setting.ask("👋", channel=DIRECT), channel=DIRECT)
 
 
 async def test_only_the_lease_holder_records_and_an_ephemeral_message_may_fail(
