@@ -6,7 +6,7 @@ or as both. Both have the same ``msg:`` key, so the queue keeps one of them.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, get_args
 
@@ -286,6 +286,7 @@ class Intake:
     access: Access
     workspaces: Workspaces
     admins: frozenset[str] = frozenset()
+    _twins: set[tuple[str, str]] = field(default_factory=set)  # channels that send two events for each mention
 
     async def store_or_carry_out(self, incoming: Incoming) -> bool:
         """Store the message, or carry out a stop or an order. Return whether it was new. Raises ``RedisError``."""
@@ -317,7 +318,11 @@ class Intake:
 
     async def _enqueue(self, incoming: Incoming) -> bool:
         """Add the message to the queue, held back if a fuller event about it is about to come. Return if it was new."""
-        thread, mailbox, files_known = str(incoming.thread), self.stores.mailbox, incoming.files != "unknown"
+        thread, place = str(incoming.thread), (incoming.thread.team, incoming.thread.channel)
+        mailbox, files_known = self.stores.mailbox, incoming.files != "unknown"
+        if incoming.addressed == "mention" and files_known:  # this channel sends a ``message`` event for each one, too
+            self._twins.add(place)
+        twin_wait_s = TWIN_WAIT_S if place in self._twins and not files_known else 0.0
         event_ids = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.ts}",)
         new = await mailbox.enqueue(
             thread,
@@ -325,7 +330,7 @@ class Intake:
             fuller=files_known and not incoming.links_message,
             slack_ts=incoming.event_ts or incoming.ts,
             event_ids=event_ids,
-            hold_s=LINK_WAIT_S if incoming.links_message else 0.0 if files_known else TWIN_WAIT_S,
+            hold_s=LINK_WAIT_S if incoming.links_message else twin_wait_s,
         )
         if incoming.edited_ts and incoming.addressed in ADDRESSES_ORION:  # the first version's event may come late
             first = event_ids[-1].removesuffix(f":{incoming.edited_ts}")
