@@ -151,15 +151,16 @@ class TurnObserver:
     def record_end(self, outcome: TurnOutcome) -> None:
         """Count the delivered turn, and score its trace."""
         self.over = True
-        name, seconds, metrics = outcome.name, self._elapsed_s(), self.observers.metrics
-        end_trace(self.trace, outcome)
+        seconds, metrics = self._elapsed_s(), self.observers.metrics
+        name = kind_of(outcome, quotes_only=self.engine.model.quotes_only)
+        end_trace(self.trace, outcome, name)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
         if isinstance(outcome, Silent):
             self._count_figures(TurnFigures(**self._spent))
             return
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
-        self._count_figures(self._figures(outcome, seconds))
+        self._count_figures(self._figures(outcome, name, seconds))
 
     def record_interruption(self, reason: str = "") -> None:
         """End the trace of a turn that was stopped, crashed or is tried again, and count its tokens."""
@@ -185,15 +186,8 @@ class TurnObserver:
         self.recorder.timings["total"] = seconds * 1000 + self.recorder.timings.get("queued", 0.0)
         return seconds
 
-    def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
+    def _figures(self, outcome: TurnOutcome, name: str, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
-        name: str = outcome.name
-        if name == "answered" and not outcome.answer.sources:
-            name = "unsourced"  # for example a greeting: there was nothing to verify
-        elif name == "answered" and self.engine.model.quotes_only:
-            name = "quoted"  # nothing was written that could fail
-        elif name == "refused" and reason_of(outcome) == "still_reading":
-            name = "still_reading"  # the documents: people were asked to come back
         return TurnFigures(
             outcome=name,
             reason=reason_of(outcome),
@@ -307,9 +301,20 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             pass
 
 
-def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
+def end_trace(trace: TurnTrace, outcome: TurnOutcome, name: str = "") -> None:
     """Put the end of a turn on its trace."""
-    trace.end(outcome=outcome.name, reason=reason_of(outcome), answer=outcome.answer.text)
+    trace.end(outcome=name or kind_of(outcome), reason=reason_of(outcome), answer=outcome.answer.text)
+
+
+def kind_of(outcome: TurnOutcome, *, quotes_only: bool = False) -> str:
+    """Return the outcome as the log, metrics, counters and traces name it, with more kinds than people see."""
+    if outcome.name == "answered" and not outcome.answer.sources:
+        return "unsourced"  # for example a greeting: there was nothing to verify
+    if outcome.name == "answered" and quotes_only:
+        return "quoted"  # nothing was written that could fail
+    if reason_of(outcome) == "still_reading":
+        return "still_reading"  # the documents: people were asked to come back
+    return outcome.name
 
 
 def reason_of(outcome: TurnOutcome) -> str:

@@ -165,9 +165,9 @@ async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         over = ("turn_ended", "ok")
         await wait_until(lambda: over in [(line["event"], line.get("verb")) for line in log], "the turn has ended")
         figures = samples((await page(port, "/metrics"))[1])
-        assert figures["orion_turns_total", "answered"] == 1
+        assert figures["orion_turns_total", "quoted"] == 1
         assert figures["orion_turns_running", ""] == 0
-        assert figures["orion_turn_seconds_count", "answered"] == 1
+        assert figures["orion_turn_seconds_count", "quoted"] == 1
         assert figures["orion_attempts_count", ""] == 1
         assert figures["orion_model_calls_total", ",write"] == 1
         assert figures["orion_tool_calls_total", "true,search"] == events(log).count("tool_called") > 0

@@ -1,5 +1,7 @@
 """The record of a turn: what is counted and traced, and who may see it later."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +22,12 @@ from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, Ve
 from bot.documents.open import corpus_of
 from bot.queue.claim import Lease
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.engine import open_engine
+from bot.turn.engine import Engine, open_engine
 from bot.turn.job import visible_record
-from bot.turn.observer import open_observers
+from bot.turn.observer import Observers, open_observers
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.orion_running import settings_in
-from verification.types import Repair, Verdict
+from verification.types import Repair, Source, Verdict
 
 QUESTION = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many?", ts="1")
 MESSAGE = {"role": "system", "content": "Answer from [1]."}
@@ -33,34 +35,37 @@ CALL = ModelCall(model="m", messages=(MESSAGE,))
 SPENT = Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
 
 
-async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
+@asynccontextmanager
+async def traced(home: Path, redis: Redis) -> AsyncIterator[tuple[Observers, Engine, LangfuseReceiver]]:
+    """Observers that send traces, and the engine that quotes."""
     async with LangfuseReceiver() as receiver:
         settings = settings_in(
-            tmp_path, "", langfuse_public_key="pk-lf-observing", langfuse_secret_key=SecretStr("sk-lf-observing"),
-            langfuse_host=receiver.url,
-        )  # fmt: skip
-        async with (
-            open_engine(settings, corpus_of(settings)) as engine,
-            open_observers(settings, redis_client) as all_,
-            all_.turn(QUESTION, "0" * 31 + "7", engine) as listen,
-        ):
+            home, "", langfuse_public_key="pk", langfuse_secret_key=SecretStr("sk"), langfuse_host=receiver.url
+        )
+        async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis) as observers:
+            yield observers, engine, receiver
+
+
+async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
+    async with traced(tmp_path, redis_client) as (observers, engine, receiver):
+        async with observers.turn(QUESTION, "0" * 31 + "7", engine) as listen:
             listen.lease = Lease(until=0.0, stopped="stopped")
             listen(ModelStart(phase="write", model="m", attempt=1))
             listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
             repairs = (Repair(kind="bold"), Repair(kind="html"))
             listen(Verification(attempt=1, draft="120", verdict=Verdict(passed=True, text="120", repairs=repairs)))
-        write = next(span for span in receiver.spans if span.name == "write")
-        assert write.trace_id == "0" * 31 + "7"
-        assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
-        page = all_.metrics.render()[0].decode()
-        assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
-        assert [line for line in page.splitlines() if line.startswith("orion_repairs_total")] == [
-            'orion_repairs_total{kind="html"} 1.0'
-        ]
-        root = next(span for span in receiver.spans if span.name == "turn")
-        assert (root["metadata.outcome"], root["metadata.reason"]) == ("interrupted", "stopped")
-        guardrail = next(span for span in receiver.spans if span.name == "verify")
-        assert guardrail["metadata.repairs"] == {"html": 1}
+        await observers.tracer.aclose(timeout_s=10)
+        page = observers.metrics.render()[0].decode()
+    found = {span.name: span for span in receiver.spans}
+    assert {span.trace_id for span in receiver.spans} == {"0" * 31 + "7"}
+    write, root = found["write"], found["turn"]
+    assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
+    assert (root["metadata.outcome"], root["metadata.reason"]) == ("interrupted", "stopped")
+    assert found["verify"]["metadata.repairs"] == {"html": 1}
+    assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
+    assert [line for line in page.splitlines() if line.startswith("orion_repairs_total")] == [
+        'orion_repairs_total{kind="html"} 1.0'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,15 +75,27 @@ async def test_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path:
 async def test_the_trace_of_a_turn_that_raises_says_why(
     tmp_path: Path, redis_client: Redis, error: Exception, reason: str
 ) -> None:
-    async with LangfuseReceiver() as receiver:
-        settings = settings_in(
-            tmp_path, "", langfuse_public_key="pk", langfuse_secret_key=SecretStr("sk"), langfuse_host=receiver.url
-        )
-        async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
-            with pytest.raises(type(error)):
-                async with all_.turn(QUESTION, "t", engine):
-                    raise error
+    async with traced(tmp_path, redis_client) as (observers, engine, receiver):
+        with pytest.raises(type(error)):
+            async with observers.turn(QUESTION, "t", engine):
+                raise error
+        await observers.tracer.aclose(timeout_s=10)
         assert [span["metadata.reason"] for span in receiver.spans] == [reason]
+
+
+@pytest.mark.parametrize(("sources", "kind"), [((), "unsourced"), ((Source(id=1, title="Limits"),), "quoted")])
+async def test_answers_that_cannot_fail_are_no_part_of_any_pass_rate(
+    tmp_path: Path, redis_client: Redis, sources: tuple[Source, ...], kind: str
+) -> None:
+    async with traced(tmp_path, redis_client) as (observers, engine, receiver):
+        async with observers.turn(QUESTION, "t", engine) as listen:
+            listen(Verification(attempt=1, draft="Hi.", verdict=Verdict(passed=True, text="Hi.")))
+            listen.record_end(Answered(answer=replace(own_message("Hi."), sources=sources)))
+        await observers.tracer.aclose(timeout_s=10)
+        assert (receiver.score("turn_outcome"), receiver.score("verify_pass")) == ([kind], [])
+        assert f'orion_turns_total{{outcome="{kind}"}} 1.0' in observers.metrics.render()[0].decode()
+        stats = await observers.stats.read(1)
+        assert (stats.group("outcome"), stats.pass_rate) == ({kind: 1}, None)
 
 
 async def test_every_turn_counts_its_tokens_however_it_ends(tmp_path: Path, redis_client: Redis) -> None:
