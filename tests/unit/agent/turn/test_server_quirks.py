@@ -330,10 +330,6 @@ VERDICT: Final = '{"claim": 1, "lines": ["1.1"], "supported": true}'
 @pytest.mark.parametrize(
     "replies",
     [
-        [whole_reply(f'{{"verdicts": [{VERDICT}]}}')],
-        [whole_reply('{"verdicts": [{"claim": "1", "lines": "1.1", "supported": "true"}]}')],
-        [whole_reply(f"[{VERDICT}]")],
-        [whole_reply(f'{{"verdicts": [{VERDICT},],}}')],
         [whole_reply(f'{{"verdicts": [{VERDICT}]}}', "reasoning_content")],
         [whole_reply(f'{{"verdicts": [{VERDICT}]}}', "tool_calls")],
         [whole_reply("I agree."), whole_reply(f'{{"verdicts": [{VERDICT}]}}')],

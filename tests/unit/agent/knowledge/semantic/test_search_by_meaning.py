@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,16 @@ async def ranker_of(index: KnowledgeIndex, url: str, model: str = "embedder") ->
     index.meaning = ranker = SemanticRanker(embedder, index)
     yield ranker
     await embedder.aclose()
+
+
+@asynccontextmanager
+async def embedder_of(
+    model: str, *failures: Scripted, **parts: Any
+) -> AsyncIterator[tuple[ScriptedOpenAI, ServerEmbedder]]:
+    async with ScriptedOpenAI(embed=word_vector, **parts) as server:
+        server.embed_failures = [*failures]
+        async with aclosing(ServerEmbedder(ServerAddress(base_url=server.url, api_key="k"), model)) as embedder:
+            yield server, embedder
 
 
 async def search(index: KnowledgeIndex, query: str) -> list[str]:
@@ -190,24 +201,18 @@ async def test_batches_and_texts_that_are_too_large_are_reduced(index: Knowledge
 )
 async def test_a_model_is_found_in_the_servers_list(listed: Sequence[str] | None, model: str) -> None:
     models = None if listed is None else tuple({"id": name, "object": "model"} for name in listed)
-    async with ScriptedOpenAI(embed=word_vector, models=models) as server:
-        embedder = ServerEmbedder(ServerAddress(base_url=server.url), "")
-        try:
-            if model:
-                assert await embedder.find_model() == model
-            else:
-                with pytest.raises(EmbedderError, match="ORION_EMBED_MODEL") as unset:
-                    await embedder.find_model()
-                assert unset.value.is_unset
-        finally:
-            await embedder.aclose()
+    async with embedder_of("", models=models) as (_, embedder):
+        if model:
+            assert await embedder.find_model() == model
+        else:
+            with pytest.raises(EmbedderError, match="ORION_EMBED_MODEL") as unset:
+                await embedder.find_model()
+            assert unset.value.is_unset
 
 
 async def test_vectors_have_length_one_and_are_shortened_if_the_model_allows() -> None:
-    async with embedding_server() as server:
-        embedder = ServerEmbedder(ServerAddress(base_url=server.url, api_key="k"), "text-embedding-3-small")
+    async with embedder_of("text-embedding-3-small") as (server, embedder):
         vectors = await embedder.embed_passages(["a hotel", "lone \ud800 half"])
-        await embedder.aclose()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0)
     assert server.embed_requests[0]["dimensions"] == DIMENSIONS
     assert server.embed_requests[0]["headers"]["Authorization"] == "Bearer k"
@@ -228,24 +233,14 @@ async def test_vectors_have_length_one_and_are_shortened_if_the_model_allows() -
     ],
 )
 async def test_question_and_passages_begin_as_the_models_maker_says(model: str, question: str, passage: str) -> None:
-    async with embedding_server() as server:
-        embedder = ServerEmbedder(ServerAddress(base_url=server.url), model)
+    async with embedder_of(model) as (server, embedder):
         await embedder.embed_question("hotel?")
         await embedder.embed_passages(["a hotel"])
-        await embedder.aclose()
     asked, stored = server.embedded
     assert asked.startswith(question)
     assert asked.endswith("hotel?")
     assert bool(question) == (asked != "hotel?")
     assert stored == f"{passage}a hotel"
-
-
-@asynccontextmanager
-async def embedder_of(*replies: Scripted, model: str = "m") -> AsyncIterator[ServerEmbedder]:
-    async with ScriptedOpenAI(embed=word_vector, models=()) as server:
-        server.embed_failures = [*replies]
-        async with aclosing(ServerEmbedder(ServerAddress(base_url=server.url), model)) as embedder:
-            yield embedder
 
 
 @pytest.mark.parametrize(
@@ -257,7 +252,7 @@ async def embedder_of(*replies: Scripted, model: str = "m") -> AsyncIterator[Ser
     ],
 )
 async def test_vectors_are_read_in_every_form_that_servers_send(reply: dict[str, object]) -> None:
-    async with embedder_of(Scripted(raw=json.dumps(reply).encode())) as embedder:
+    async with embedder_of("m", Scripted(raw=json.dumps(reply).encode())) as (_, embedder):
         assert (await embedder.embed_passages(["a", "b"])).tolist() == [[1, 0], [0, 1]]
 
 
@@ -276,7 +271,7 @@ async def test_vectors_are_read_in_every_form_that_servers_send(reply: dict[str,
     ],
 )
 async def test_a_reply_without_vectors_is_reported(raw: bytes, reason: str) -> None:
-    async with embedder_of(Scripted(raw=raw), Scripted(raw=raw)) as embedder:
+    async with embedder_of("m", *[Scripted(raw=raw)] * 2) as (_, embedder):
         with pytest.raises(EmbedderError, match=reason):
             await embedder.embed_question("a")
 
