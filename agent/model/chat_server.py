@@ -45,7 +45,6 @@ _ALTERNATIVES: Final[Mapping[str, tuple[str, ...]]] = {
 # Optional. A server that refuses one of the first three may not name it.
 _UNNAMED: Final = ("reasoning_effort", "stream_options", "response_format")
 _OPTIONS: Final = (*_UNNAMED, "temperature", "max_tokens", "tool_choice")  # gpt-5 refuses a temperature
-_ABOUT_EFFORT: Final = re.compile(r"(?i)reasoning|thinking|effort")
 _ABOUT_VALUE: Final = re.compile(r"(?i)\bvalues?\b|should be|must be|one of")
 # "System role not supported", "Only user and assistant roles are supported", "roles must alternate user/assistant"
 _ABOUT_ROLES: Final = re.compile(
@@ -94,8 +93,6 @@ class Learned:
         wanted = (option for option in _OPTIONS if option in body)
         sent: Body = {option: value for option in wanted if (value := self._value(option, body)) is not None}
         named = [option for option in sent if option in words]
-        if not named and _ABOUT_EFFORT.search(words):
-            named = [option for option in sent if option == "reasoning_effort"]
         unnamed = [option for option in sent if option in _UNNAMED and not about_tools]
         choice = ["tool_choice"] if sent.get("tool_choice", "auto") != "auto" else []
         if refusal.kind != "ConfigurationError" or not (named or unnamed or choice):

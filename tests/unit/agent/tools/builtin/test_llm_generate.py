@@ -14,7 +14,7 @@ from agent.tools.builtin.llm_generate import GENERATE_TIMEOUT_S, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
 from agent.turn.loop import TOOL_TIMEOUT_S
 from tests.support.fakes import ScriptedModel
-from tests.support.openai_server import GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
+from tests.support.openai_server import HANGS, Scripted, ScriptedOpenAI, fails, says
 
 PROMPT = "Write a greeting."
 QUICK = Timeouts(retries=0, reply=1.5)
@@ -108,7 +108,7 @@ async def test_large_context_logs_a_warning() -> None:
         (fails(429, "no money", "insufficient_quota"), "QuotaError", "billing"),
         (says(refusal="I will not."), "RefusalError", "Rephrase"),
         (says(""), "EmptyReplyError", "wrote no text"),
-        (GARBAGE, "LLMError", "configuration"),
+        (says("x", finish="weird"), "LLMError", "configuration"),
     ],
 )
 async def test_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
