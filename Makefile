@@ -19,7 +19,9 @@ INSTALL = PIP_USER=0 PIP_REQUIRE_HASHES=0 PIP_CONSTRAINT=/dev/null $(PY) -m pip 
   --disable-pip-version-check --root-user-action=ignore --target= --root=/ --prefix="$(CURDIR)/.venv"
 define locked
 @$(INSTALL) --require-hashes -r $(1) || { echo "$(1) is not installed: pip says why above (\"from versions: none\": the package index was not reached). Run the same command again when that is fixed; what arrived is kept."; exit 2; }
-@missing=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$missing"; echo "$(1) is not complete: run make lock, then the same command again."; exit 2; }
+endef
+define complete
+@missing=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$missing"; echo "These packages do not fit together. Run make clean and the same command again. If this comes again, $(1) is not complete: make lock renews it."; exit 2; }
 endef
 # Where the environment forbids bytecode, each process would compile two thousand modules again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -79,12 +81,14 @@ endif
 	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
 	$(call locked,requirements/runtime.txt)
 	@$(INSTALL) --no-build-isolation -e .
+	$(call complete,requirements/runtime.txt)
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 
 .venv/.dev: .venv/.runtime requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
 	$(call locked,requirements/dev.txt)
+	$(call complete,requirements/dev.txt)
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements/llm.txt

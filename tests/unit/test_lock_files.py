@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 from tests.support.http_server import QuietHandler, serving
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.timeout(300)  # it makes several environments
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RUNTIME = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]
 DEV = [*RUNTIME, *PROJECT["dependency-groups"]["dev"]]
@@ -31,7 +32,8 @@ import zipfile
 def build_editable(folder, config_settings=None, metadata_directory=None):
     name = "orion-0-py3-none-any.whl"
     with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
-        wheel.writestr("orion-0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: orion\\nVersion: 0\\n")
+        lines = ["Metadata-Version: 2.1", "Name: orion", "Version: 0", "Requires-Dist: mdurl<1", ""]
+        wheel.writestr("orion-0.dist-info/METADATA", "\\n".join(lines))
         wheel.writestr("orion-0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         wheel.writestr("orion-0.dist-info/RECORD", "")
     return name
@@ -160,7 +162,7 @@ def test_a_failed_set_up_says_what_is_wrong_and_the_next_one_installs_only_locke
     assert "9999" not in taken.values()
 
 
-def test_two_makes_install_once_and_a_venv_that_lost_its_python_or_was_moved_is_made_again(tmp_path: Path) -> None:
+def test_two_makes_install_once_a_broken_or_moved_venv_is_made_again_and_an_upgrade_fits(tmp_path: Path) -> None:
     checkout, moved, wheels = tmp_path / "orion", tmp_path / "Orion für alle", tmp_path / "wheels"
     lay_out(checkout, wheels, {"runtime.txt": {"mdurl": locked_versions("runtime.txt")["mdurl"]}})
     (checkout / ".venv/bin").mkdir(parents=True)
@@ -174,5 +176,10 @@ def test_two_makes_install_once_and_a_venv_that_lost_its_python_or_was_moved_is_
         assert (one.returncode, two.returncode, printed.count("Making .venv")) == (0, 0, 1), printed
         checkout.rename(moved)
         assert make(moved, ".venv/.runtime", index)[0] == 0
-    assert list(moved.glob(".venv/lib/python*/site-packages/mdurl-*"))
-    assert str(moved) in subprocess.check_output([moved / ".venv/bin/pip", "--version"], text=True)
+        assert str(moved) in subprocess.check_output([moved / ".venv/bin/pip", "--version"], text=True)
+        (moved / "backend.py").write_text(BACKEND.replace("mdurl<1", "mdurl>1"))  # the next version needs more
+        newer = f"mdurl==9999 --hash=sha256:{write_wheel(wheels, 'mdurl', '9999', [])}"
+        (moved / "requirements" / "runtime.txt").write_text(newer)
+        code, printed = make(moved, ".venv/.runtime", index)
+    assert code == 0, printed
+    assert list(moved.glob(".venv/lib/python*/site-packages/mdurl-9999*"))
