@@ -105,7 +105,7 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming:
     refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
     if not refusal:
         return incoming
-    if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
+    if incoming.addressed not in ADDRESSES_ORION or incoming.kind != "question":
         raise Ignored(reason=refusal)
     # The person gets a notice. What they wrote must not be stored.
     return replace(incoming, refused=refusal, text="", mentioned=frozenset(), attached=(), action_token="")
@@ -135,7 +135,7 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming:
             raise Ignored(reason="not_addressed")
         return replace(incoming, unproven=True)
     # An edit passes, because it may change a question that was answered before (``bot.turn.answer`` knows).
-    if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
+    if thread_mode == "muted" and incoming.kind in {"question", "mute"}:
         raise Ignored(reason="muted")
     return incoming
 
@@ -254,15 +254,10 @@ def _build_incoming(reading: _Reading) -> Incoming:
 
 
 def _kind(reading: _Reading) -> Kind:
-    words, brings_more = reading.content.own_words, reading.content.shares or bool(reading.files)
-    command = _COMMANDS.get(words.strip(_AROUND_COMMANDS).casefold())
-    if command and not brings_more:
+    command = _COMMANDS.get(reading.content.own_words.strip(_AROUND_COMMANDS).casefold())
+    if command and not (reading.content.shares or reading.files):
         return command
-    if string(reading.message, "edited", "ts"):
-        return "edit"
-    # In a thread a bare mention may be about what people said there.
-    is_reply = string(reading.message, "thread_ts") not in {"", string(reading.message, "ts")}
-    return "question" if words or brings_more or is_reply else "help"
+    return "edit" if string(reading.message, "edited", "ts") else "question"
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:

@@ -154,11 +154,9 @@ async def handle_overheard(job: Job, services: TeamServices) -> Ending | None:
 
 Gate = Callable[[Job, TeamServices], Awaitable[Ending | None]]
 """Returns the message's ending, or None to let it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
-_MAY_ANSWER: Final = (check_access, check_allowance)
 GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
     "question": (check_follow_up, check_access, check_bystander, check_late_question, check_allowance),
-    "edit": _MAY_ANSWER,
-    "help": _MAY_ANSWER,  # a bare mention may bring a file
+    "edit": (check_access, check_allowance),
     "stop": (check_access, handle_stop),
     "hand_off": (check_access, handle_hand_off),
     "mute": (check_access,),

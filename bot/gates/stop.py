@@ -24,7 +24,7 @@ from verification.text.language import detect_language
 log = structlog.get_logger()
 
 STOPPED: Final = "stopped"
-_TURNS: Final = frozenset({"question", "edit", "help"})
+_TURNS: Final = frozenset({"question", "edit"})
 
 
 async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:

@@ -9,7 +9,7 @@ from agent.json_data import compact_json, parse_json
 from agent.thread.conversation import Question, ThreadKey
 
 Command = Literal["stop", "mute", "unmute"]
-Kind = Literal["question", "help", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
+Kind = Literal["question", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up", "overheard"]
 """``overheard``: a message in a channel, outside threads, that does not mention Orion."""
 ADDRESSES_ORION: Final = frozenset({"mention", "direct"})
@@ -91,8 +91,8 @@ class Incoming:
 
     @property
     def costs_tokens(self) -> bool:
-        """True if answering may use tokens. A mention without text may have a file, which the event does not show."""
-        return self.kind in {"question", "edit"} or (self.kind == "help" and self.files != "none")
+        """True if answering may use tokens."""
+        return self.kind in {"question", "edit"}
 
     def question(self) -> Question:
         """The message as the agent's question."""
@@ -119,6 +119,8 @@ class Incoming:
         try:
             known = {name: fields[name] for name in cls.__slots__ if name in fields}
             known["thread"] = ThreadKey(**known["thread"])
+            if known["kind"] == "help":  # an older version's mention without words
+                known["kind"] = "question"
             for name, kind in (("mentioned", frozenset), ("event_ids", tuple), ("attached", tuple)):
                 known[name] = kind(known.get(name, ()))
             return cls(**known)

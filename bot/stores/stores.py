@@ -33,8 +33,8 @@ MAX_SERVED: Final = 5_000
 CANCELLATION_TTL_S: Final = 86_400
 # Kinds of message that engage Orion. An edit counts only with a mention: it must not unmute direct messages.
 _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
-    "mention": ("question", "help", "edit", "unmute"),
-    "direct": ("question", "help", "unmute"),
+    "mention": ("question", "edit", "unmute"),
+    "direct": ("question", "unmute"),
     "follow_up": ("unmute",),
     "overheard": (),
 }

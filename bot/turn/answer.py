@@ -120,7 +120,7 @@ class Answering:
 
     async def _dispatch(self, job: Job) -> Ending:
         kind = job.incoming.kind
-        if kind in {"question", "edit", "help"}:  # a bare mention may bring a file
+        if kind in {"question", "edit"}:
             return await self._answer_question(job)
         if kind == "delete":
             await self._delete_answer(job)

@@ -24,9 +24,9 @@ def test_no_payload_crashes_intake_or_is_answered_unasked(seed: int) -> None:
             continue
         fates[settled.kind] += 1
         assert Incoming.from_json(settled.to_json()) == replace(settled, action_token=""), envelope
-        if settled.kind in {"question", "help", "edit"} and settled.addressed != "overheard":
+        if settled.kind in {"question", "edit"} and settled.addressed != "overheard":
             assert is_asked(envelope, mode, access), (mode, envelope)
-    assert {"question", "edit", "help", "stop", "delete", "self", "bot", "malformed"} <= set(fates)
+    assert {"question", "edit", "stop", "delete", "self", "bot", "malformed"} <= set(fates)
 
 
 def is_asked(envelope: Any, mode: ThreadMode, access: Access) -> bool:

@@ -55,7 +55,8 @@ def test_only_a_message_event_lists_files_and_files_alone_are_a_question() -> No
     assert incoming({**chat, "text": "hi"}).files == "none"
     shared = incoming({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
     assert (shared.kind, shared.text, shared.files) == ("question", "", "some")
-    assert incoming({**mention(), "text": "<@UORION>"}).kind == "help"
+    bare = incoming({**mention(), "text": "<@UORION>"})
+    assert (bare.kind, bare.text, bare.files) == ("question", "", "unknown")
 
 
 def test_a_direct_message_opens_its_own_thread() -> None:

@@ -234,36 +234,11 @@ async def test_unknown_or_old_sharing_is_looked_up_unless_everyone_has_access(
         assert (openly.slack.count("users.info"), openly.slack.count("conversations.info")) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"kind": "delete", "user": STRANGER},
-        {"kind": "help", "user": "B0OTHER", "vouched": True},
-        {"kind": "help", "vouched": True},
-        {"kind": "mute", "vouched": True},
-    ],
-)
+@pytest.mark.parametrize("more", [{"kind": "delete", "user": STRANGER}, {"kind": "mute", "vouched": True}])
 async def test_messages_that_cost_nothing_pass(redis_client: Redis, more: dict[str, Any], at: GateScene) -> None:
     await Pausing(redis_client).pause()
     assert await at.knock(**more) == OK
     assert len(at.through) == 1
-
-
-@pytest.mark.parametrize("files", ["some", "unknown"])
-async def test_a_bare_mention_that_may_have_a_file_waits_and_spends_like_a_question(
-    redis_client: Redis, files: str
-) -> None:
-    async with gates(redis_client, limits=Limits(workspace=1)) as at:
-        await Pausing(redis_client).pause()
-        bare = {"kind": "help", "text": "", "files": files, "vouched": True}
-        claimed, lease = await at.store(**bare)
-        assert (await at.flow.handle(claimed, lease)).verb == "give_back"
-        await Pausing(redis_client).resume()
-        assert await at.flow.handle(claimed, lease) == OK
-        async with at.budgets.count_turn(Incoming.from_json(claimed.body)) as tokens:
-            tokens.add(1)
-        assert await at.knock(**bare) == OK
-        assert len(at.through) == 1
 
 
 async def test_a_guest_cannot_mute(redis_client: Redis, at: GateScene) -> None:
