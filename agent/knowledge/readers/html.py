@@ -65,6 +65,11 @@ _CHIP: Final = re.compile(r"</span>(?P<chip><span class=\"selected-value)")  # v
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
 )
+# Tables that only place the parts of a page, as in old intranets: a row has one cell, or a cell headings or an article.
+_LAYOUT_TABLES: Final = (
+    "//table[@role='presentation' or not((tr | */tr)/th) and (not((tr | */tr)[count(td[normalize-space()]) > 1])"
+    " or (tr | */tr)/td[.//h1 or .//h2 or .//h3 or string-length() > 2500])]"
+)
 _NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_STEPS: Final = 200_000  # maximum cells visited to repeat cells: some tenths of a second
 _MAX_ROWS: Final = 100  # maximum rows that one cell covers
@@ -144,18 +149,30 @@ def _join_header(found: re.Match[str]) -> str:
     return f"{table_row(header)}\n{found[2]}" if header else found[0]
 
 
+def _is_unseen(element: Any) -> bool:
+    is_sign = element.tag == "a" and not _HEADING_SIGNS.isdisjoint(element.get("class", "").split())
+    is_struck = "line-through" in element.get("style", "")
+    is_dropped = element.tag in _DROPPED and not (element.tag == "button" and element.getparent().tag == "a")
+    return is_sign or is_struck or is_dropped or is_hidden(element.tag, element.attrib)
+
+
 def _resolve_attributes(page: str) -> str:
     """Return a page without what people do not see, and with each table cell that covers several rows repeated."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8", remove_comments=True))
     for element in tree.xpath("body//*"):
-        is_sign = element.tag == "a" and not _HEADING_SIGNS.isdisjoint(element.get("class", "").split())
-        is_struck = "line-through" in element.get("style", "")
-        is_dropped = element.tag in _DROPPED and not (element.tag == "button" and element.getparent().tag == "a")
-        if is_sign or is_struck or is_dropped or is_hidden(element.tag, element.attrib):
+        if _is_unseen(element):
             element.drop_tree()
         elif "hidden" in element.attrib or "tabpanel" in element.get("role", ""):  # the converter would drop it
             for name in ("hidden", "style"):
                 element.attrib.pop(name, None)
+    for table in tree.xpath(_LAYOUT_TABLES):
+        for part in (table, *table.xpath("*[self::tbody or self::tr] | tr/td | tbody/tr | tbody/tr/td")):
+            part.tag = "div"
+    _repeat_cells(tree)
+    return str(tostring(tree, encoding="unicode"))
+
+
+def _repeat_cells(tree: Any) -> None:
     steps = 0
     for cell in tree.xpath("//tr/*[@rowspan > 1]"):
         count = min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1
@@ -167,11 +184,10 @@ def _resolve_attributes(page: str) -> str:
         for row in rows:
             before = accumulate(map(_width, row), initial=0)
             row.insert(sum(width < column for width in before), deepcopy(cell))
-    return str(tostring(tree, encoding="unicode"))
 
 
 def _width(cell: Any) -> int:
-    return _span(cell.get("colspan", "1")) if isinstance(cell.tag, str) else 0  # a comment takes no column
+    return _span(cell.get("colspan", "1"))
 
 
 def _span(number: str) -> int:  # anything that is not a plausible number counts as one

@@ -170,6 +170,8 @@ def _decode(data: bytes) -> str:
     with suppress(UnicodeDecodeError):
         if b"\0" not in data:
             return codecs.getincrementaldecoder("utf-8-sig")().decode(data)
+    with suppress(ReadError):
+        return decode(data)
     try:
         return decode(data, declared="cp1252")
     except ReadError as error:

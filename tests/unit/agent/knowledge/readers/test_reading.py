@@ -89,12 +89,28 @@ def test_words_around_what_people_do_not_see_stay_apart() -> None:
     assert read("a.html", page).text.split("\n\n") == ["40 **50**"] * 3 + ["40 **50**\n"]
 
 
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        ("<tr><td>Menu<td><h2>Leave</h2><p>20 days.</p><p>For all.</p>", "Menu\n\n## Leave\n\n20 days.\n\nFor all.\n"),
+        ("<tr><td><td><p>One.</p><p>Two.</p><tr><td>Three.", "One.\n\nTwo.\n\nThree.\n"),
+        (f"<tr><td>{'Long. ' * 500}<td>x<tr><td>a<td>b", f"{'Long. ' * 499}Long.\n\nx\n\na\n\nb\n"),
+        ("<tr><td><td><table><tr><td>a<td>b<tr><td>c<td>d</table>", "| a | b |\n| --- | --- |\n| c | d |\n"),
+        ("<tr><th>Plan<tr><td><h2>Team</h2>", "| Plan |\n| --- |\n| Team |\n"),
+        ("<tr><td>Plan<td>Price<tr><td>Team<td>5", "| Plan | Price |\n| --- | --- |\n| Team | 5 |\n"),
+    ],
+    ids=range(6),
+)
+def test_table_that_only_places_the_parts_of_a_page_is_none(table: str, shown: str) -> None:
+    assert re.sub(" +", " ", read("a.html", f"<table><tbody>{table}</table>").text) == shown
+
+
 def test_check_boxes_and_chips_are_read_and_a_button_in_a_link_is_its_label() -> None:
     page = '<p><input type=checkbox checked> Paid <input type="checkbox"> Sent</p><a href=/x><button>Start</button></a>'
     page += '<ul><li><div class="checkbox checkbox-on"></div> <span>Mount</span></li><li>'
     page += '<div class="checkbox checkbox-off"></div>Ship</li></ul><table><tr><td>'
     page += '<span class="selected-value select-value-color">A</span><span class="selected-value">B</span></table>'
-    shown = "☑ Paid ☐ Sent\n\n[Start](/x)\n\n- ☑ Mount\n- ☐ Ship\n\n| A, B |\n| --- |\n"
+    shown = "☑ Paid ☐ Sent\n\n[Start](/x)\n\n- ☑ Mount\n- ☐ Ship\n\nA, B\n"
     assert read("a.html", page).text == shown
 
 
@@ -104,8 +120,8 @@ def test_picture_of_a_page_counts_as_its_description() -> None:
     )
     page += '<a href="/c"><img alt = "The plan" src="data:image/png;base64,x"></a><img hidden alt=SECRET><img alt="">'
     text = resolve_links(read("a.html", f"{page}<img style='display:none' alt='SECRET'>"), "https://a.example").text
-    assert text == '| SSO not "yet" |\n| --- |\n\n# \n\n[The plan](https://a.example/c)\n'
-    assert "| --- |\n" in read("a.html", f"<table><tr><td>{'long ' * 60}</td></tr></table>").text
+    assert text == 'SSO not "yet"\n\n# \n\n[The plan](https://a.example/c)\n'
+    assert "| --- | --- |\n" in read("a.html", f"<table><tr><td>{'long ' * 60}<td>x</table>").text
 
 
 def test_template_code_and_comments_outside_code_are_not_text() -> None:
@@ -431,7 +447,7 @@ def test_a_document_has_its_own_title_or_its_file_name(name: str, text: str, tit
         ("<!--\n```\nSECRET\n```\n-->\nA `<!--` b <!-- SECRET `x` -->", "A `<!--` b"),
         ("A <!--> b\n\n<!-- SECRET\n\nSECRET", "A b"),
         ("<script>document.write('<script>SECRET')</script>A <style>SECRET</style>b <?php SECRET ?>", "A b"),
-        ("<table><tr hidden><td>SECRET</td></tr><tr><td>A b</td></tr></table>", "| A b | | --- |"),
+        ("<table><tr hidden><td>SECRET</td></tr><tr><td>A b</td></tr></table>", "A b"),
         ('A b\n\n[//]: # (SECRET\nSECRET)\n\n[note]: <> "SECRET"', "A b"),
         ("A `<div hidden>` b </div>", "A `<div hidden>` b"),
         ("A\n\n    <!--\n\n    <script>\n\nb", "A <!-- <script> b"),

@@ -149,6 +149,7 @@ async def test_a_long_result_is_cut_with_a_note(root: Path) -> None:
         ("Grüße".encode("utf-8-sig"), "Grüße"),
         ("Grüße\r\nund\r\n".encode("utf-16"), "Grüße\nund\n"),
         ("Grüße".encode("cp1252"), "Grüße"),
+        ("休暇は20日です。".encode("cp932"), "休暇は20日です。"),
         (b"", ""),
     ],
 )
