@@ -253,7 +253,7 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
 
 
 async def check_langfuse(settings: Settings, within_s: float) -> Finding:
-    """Langfuse: its address, its keys, and a version that accepts scores."""
+    """Langfuse: its address, its keys, a version that accepts scores, and the queue for disliked answers."""
     secret = settings.langfuse_secret_key.get_secret_value()
     keys = {"LANGFUSE_PUBLIC_KEY": settings.langfuse_public_key, "LANGFUSE_SECRET_KEY": secret}
     if not settings.langfuse_enabled or not any(keys.values()):
@@ -261,7 +261,7 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
     if missing := next((key for key, value in keys.items() if not value), None):
         return Problem(f"{missing} is not set: no traces are sent", "Set both keys, or neither.")
     # Use plain HTTP: the SDK takes a third of a second to import, and retries for longer than a person waits.
-    host = settings.langfuse_url
+    host, queue = settings.langfuse_url, settings.langfuse_annotation_queue
     headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
     timeout = aiohttp.ClientTimeout(total=within_s)
     try:
@@ -269,20 +269,24 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
             aiohttp.ClientSession(proxy=proxy_for(host), timeout=timeout, headers=headers) as session,
             session.get(f"{host}/api/public/projects", allow_redirects=False) as reply,
             session.get(f"{host}/api/public/health", allow_redirects=False) as health,
+            session.get(f"{host}/api/public/annotation-queues/{queue}", allow_redirects=False) as queued,
         ):
             status, projects = reply.status, objects(await _json_of(reply), "data")
             version = string(await _json_of(health), "version")
     except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
         remedy = _CERTIFICATE if isinstance(error, aiohttp.ClientSSLError) else _LANGFUSE
         return Problem(f"{host} cannot be reached ({type(error).__name__})", remedy)
-    if status >= HTTPStatus.MULTIPLE_CHOICES or not projects:  # the SDK follows no redirect either
-        what = "does not answer as Langfuse does" if status == HTTPStatus.OK else f"answered {status}"
-        return Problem(f"{host} {what}", _LANGFUSE)
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
-    if numbers and numbers < SCORES_SINCE:
-        detail = f"{host} runs version {version}: it takes traces, but refuses scores"
-        return Problem(detail, "Update Langfuse to 4.59 or newer for the pass rate, feedback and other scores.")
-    return f"{host} accepts the keys" + (f" (version {version})" if version else "")
+    update = "Update Langfuse to 4.59 or newer for the pass rate, feedback and other scores."
+    name_queue = "Put the id of a queue for traces into LANGFUSE_ANNOTATION_QUEUE, or leave it empty."
+    faults = (
+        (status >= HTTPStatus.MULTIPLE_CHOICES, f"answered {status}", _LANGFUSE),  # the SDK follows no redirect either
+        (not projects, "does not answer as Langfuse does", _LANGFUSE),  # a sign-in page, or another server
+        (() < numbers < SCORES_SINCE, f"runs version {version}: it takes traces, but refuses scores", update),
+        (queue and queued.status == HTTPStatus.NOT_FOUND, f"has no annotation queue {queue}", name_queue),
+    )
+    found = next((Problem(f"{host} {detail}", remedy) for is_wrong, detail, remedy in faults if is_wrong), None)
+    return found or f"{host} accepts the keys" + (f" (version {version})" if version else "")
 
 
 async def _json_of(reply: aiohttp.ClientResponse) -> Mapping[str, Any]:

@@ -92,6 +92,7 @@ class LangfuseReceiver(LoopServer):
             web.get("/api/public/v2/datasets/{name}", self._dataset_of),
             web.get("/api/public/dataset-items", self._items_of),
             web.post("/api/public/annotation-queues/{queue}/items", self._add_to_queue),
+            web.get("/api/public/annotation-queues/queue-1", self._projects),
             web.get("/api/public/projects", self._projects),
             web.get("/api/public/health", self._health),
         ]

@@ -292,8 +292,11 @@ async def test_langfuse_that_cannot_take_scores_is_reported(
         )
         found = (await checks(settings))["Langfuse"]
         turned_off = (await checks(settings.model_copy(update={"langfuse_enabled": False})))["Langfuse"]
+        queues = [settings.model_copy(update={"langfuse_annotation_queue": name}) for name in ("queue-1", "Gone")]
+        right, wrong = [(await checks(one))["Langfuse"] for one in queues]
     assert (found.ok, fault in found.detail) == (not fault, True)
     assert turned_off.ok
+    assert (right.ok, wrong.ok, "no annotation queue Gone" in wrong.detail) == (not fault, False, not fault)
 
 
 async def test_a_server_that_is_not_langfuse_or_not_trusted_is_reported(tmp_path: Path) -> None:
