@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
 from agent.knowledge.slack_message import unescape_wire
-from verification.markup.lines import drawn_rows, is_drawn
+from verification.markup.lines import drawn_rows, is_drawn, strip_marks
 from verification.markup.scanner import Segment, fences, segments
 
 Block = dict[str, Any]
@@ -215,7 +215,8 @@ def _token(inner: str) -> Block:
     styles: dict[str, bool] = {}
     while marked := _MARKED.fullmatch(label):
         label, styles[_STYLES[marked[1]]] = marked[2], True
-    link = {"type": "link", "url": url, "text": unescape_wire(label) or url.removeprefix("mailto:")}
+    label = unescape_wire(strip_marks(label))  # a link has one style: marks inside its label are dropped
+    link = {"type": "link", "url": url, "text": label or url.removeprefix("mailto:")}
     return {**link, "style": styles} if styles else link
 
 

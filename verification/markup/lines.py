@@ -149,7 +149,8 @@ def is_code(line: str) -> bool:
 _MAX_WIDTH = 60  # maximum width: one long cell must not push all others out of sight
 _CELL_PIPE = re.compile(r"\\?\|")
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
-_EMPHASIS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]{0,1000}?)(?<=[^\s*_~])\1(?![\w*_~])")
+# A sign next to the same sign is none: "__init__".
+_EMPHASIS = re.compile(r"(?<![^\W_])([*_~])(?<!\1\1)(?!\1|\s)([^\n]{0,1000}?)(?<!\s)(?<!\1)\1(?!\1|[^\W_])")
 _SLACK_TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
 
 
