@@ -41,7 +41,9 @@ class _Mark(NamedTuple):
 def rich_text(chunk: str) -> Block:
     """Return the chunk as one ``rich_text`` block."""
     page = _Page()
-    bodies = {fence.start: chunk[fence.body : fence.body_end] for fence in fences(chunk)}
+    # Slack shows no language, so the first line of "```npm ci\nnpm test```" is code.
+    starts = {fence: chunk.find(fence.info, fence.start) if fence.info else fence.body for fence in fences(chunk)}
+    bodies = {fence.start: chunk[start : fence.body_end] for fence, start in starts.items()}
     for line in _split_lines(chunk):
         if line and line[0].kind == "fence":
             page.end_group()

@@ -308,6 +308,11 @@ def test_signs_that_are_no_emphasis_stay(words: str) -> None:
     ]
 
 
+def test_code_that_begins_next_to_the_ticks_is_whole() -> None:
+    (block,) = rich_text("```npm ci\nnpm test```")["elements"]
+    assert block["elements"] == [{"type": "text", "text": "npm ci\nnpm test"}]
+
+
 def test_one_citation_is_shown_for_a_list_or_paragraph_that_rests_on_one_source() -> None:
     same = f"It is 3 {CITED}. It stays {CITED}.\n\n• a {CITED}\n• b {CITED}"
     texts = "".join(one["text"] for one in leaves(rich_text(same)))
