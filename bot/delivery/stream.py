@@ -35,7 +35,7 @@ _WORKSPACE, _TASKS = "", "tasks"  # keys for workspaces, next to channels that r
 _OPEN: Final = frozenset({"pending", "in_progress"})
 log = structlog.get_logger()
 
-_EMPHASIS: Final = re.compile(r"(?<![*~])(\*\*|\*|~~)(?=[^\s*~])([^*~\n]+)(?<=\S)\1(?![*~])")
+_EMPHASIS: Final = re.compile(r"(?<![*~\\])(\*\*|\*|~~)(?=[^\s*~])([^*~\n]+)(?<=[^\s\\])\1(?![*~])")
 
 Task = Mapping[str, str]
 """A ``task_update`` chunk: ``id``, ``title``, ``status`` (``pending``, ``in_progress``, ``complete``, ``error``)."""

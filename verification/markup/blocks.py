@@ -334,11 +334,11 @@ def _repair_fence(text: str, fence: Fence, *, is_mrkdwn: bool) -> str:
         lines = body.split("\n")
         body = "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
     ticks, info = fence.ticks, fence.info
+    # If code can begin right after the ticks, only a known language name counts.
+    is_language = info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
+    if info and (is_mrkdwn or fence.inline) and not ((body or fence.closed) and is_language):
+        body, info = info + ("\n" + body if body else ""), ""
     if is_mrkdwn:
-        # If code can begin right after the ticks, only a known language name counts.
-        is_language = fence.info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
-        if info and not ((body or fence.closed) and is_language):
-            body = info + ("\n" + body if body else "")
         ticks, info = "```", ""
         body = body.replace("```", f"``{ZERO_WIDTH}`")  # three ticks inside would end the block in Slack
     form = f"{ticks}{info}\n{body}\n{ticks}" if body else f"{ticks}{info}\n{ticks}"

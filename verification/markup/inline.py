@@ -2,7 +2,7 @@
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 from html.entities import html5
 
@@ -75,14 +75,25 @@ class Inline:
         """Pair the runs from ``first`` on, because this depth is complete. Remove tags without a partner."""
         runs = self.runs[first:]
         del self.runs[first:]
-        if not runs or not self.mrkdwn:
+        if not runs:
             return
         pairs = emphasis.pair_runs(self.text, runs)
+        if not self.mrkdwn:
+            self._escape_stars(runs, pairs)
+            return
         emphasis.convert_pairs(self.page, pairs, bold=self.bold, bounds=(self.start, self.end))
         paired = {start for pair in pairs for start in (pair.open_start, pair.close_start)}
         for run in runs:
             if run.mark in "bis" and run.start not in paired:
                 self.page.replace("html", run.start, run.end, "")
+
+    def _escape_stars(self, runs: Sequence[emphasis.Run], pairs: Sequence[emphasis.Pair]) -> None:
+        """Escape stars that are no emphasis here but would be in standard Markdown: "2**10 and 3**4"."""
+        paired = {at for pair in pairs for span in (pair[:2], pair[2:4]) for at in range(*span)}
+        for run in runs:
+            touches = self.text[max(self.start, run.start - 1) : min(self.end, run.end + 1)].strip(" \t\n*")
+            if run.mark == "*" and touches and paired.isdisjoint(range(run.start, run.end)):
+                self.page.edit(run.start, run.end, "\\*" * (run.end - run.start))
 
     def code(self, match: re.Match[str]) -> int:
         """Skip inline code. Slack knows one tick or three: doubled ticks become single if the code has none."""
@@ -282,6 +293,8 @@ class Inline:
         start, end = match.span()
         char, size = self.text[start], end - start
         if char == "_" and (name := emphasis.dunder_end(self.text, start, self.end)):
+            for at in () if self.mrkdwn else (start, name - 2):
+                self.page.edit(at, at + 2, r"\_\_")
             return name
         if size <= 3 and (char != "~" or size == 2):  # noqa: PLR2004 - longer runs are drawing, not emphasis
             self.runs.append(emphasis.read_run(self.text, start, end, bounds=(self.start, self.end)))

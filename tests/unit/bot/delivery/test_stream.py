@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.support.orion_running import CHANNEL, DIRECT, MENTION, text_of
 from tests.support.scripted_orion import LIMIT
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, body, draft, pieces, stage
 from tests.support.waiting import wait_until
+from verification.check import check
+from verification.types import Draft
 
 SECOND = "Bursts of up to 50 requests a second are accepted [1]."
 
@@ -193,3 +196,19 @@ def test_emphasis_next_to_letters_is_recognised_as_in_commonmark(words: str) -> 
 
 def test_bold_marks_in_code_are_kept() -> None:
     assert join_emphasis("`a**!b**c` **ok**") == "`a**!b**c` **ok**"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["2**10 and 3**4", "__init__ if __name__ == '__main__'", "src/**/*.py and *.md", "(a+b)**2 and (c)**2", "tax*, fee*"],
+)  # fmt: skip
+def test_signs_that_are_no_emphasis_stay_in_a_stream(words: str) -> None:
+    (chunk,) = check(Draft(text=f"Use {words} **now**", own_words=True, dialect="markdown")).chunks
+    assert MarkdownIt("commonmark").renderInline(join_emphasis(chunk)) == (
+        f"Use {escape(words, quote=False)} <strong>now</strong>"
+    )
+
+
+def test_code_that_begins_next_to_the_ticks_is_whole_in_a_stream() -> None:
+    (chunk,) = check(Draft(text="```npm ci\nnpm test```", own_words=True, dialect="markdown")).chunks
+    assert chunk == "```\nnpm ci\nnpm test\n```"
