@@ -200,8 +200,8 @@ def test_bold_marks_in_code_are_kept() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["2**10 and 3**4", "__init__ if __name__ == '__main__'", "src/**/*.py and *.md", "(a+b)**2 and (c)**2", "tax*, fee*"],
-)  # fmt: skip
+    ["2**10 and 3**4", "__init__ if __name__ == '__main__'", "src/**/*.py, *.md", "(a+b)**2 and (c)**2", "tax*, fee*"],
+)
 def test_signs_that_are_no_emphasis_stay_in_a_stream(words: str) -> None:
     (chunk,) = check(Draft(text=f"Use {words} **now**", own_words=True, dialect="markdown")).chunks
     assert MarkdownIt("commonmark").renderInline(join_emphasis(chunk)) == (
