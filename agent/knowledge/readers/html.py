@@ -26,12 +26,13 @@ from agent.knowledge.readers.text import apply_raised_tags, decode, part_words, 
 from agent.knowledge.types import ReadError
 
 NEVER_SHOWN: Final = ("script", "style", "template", "noscript", "svg", "iframe", "video", "audio")
+_MAX_DEPTH: Final = 400  # of elements inside each other, as old pages without closing tags have them
 _OPTIONS: Final = ConversionOptions(
     extract_metadata=False,
     autolinks=False,
     skip_images=True,
     preprocessing=PreprocessingOptions(enabled=True, remove_forms=False, remove_navigation=False),
-    max_depth=400,
+    max_depth=_MAX_DEPTH,
     highlight_style="none",
 )
 _DROPPED: Final = frozenset({*NEVER_SHOWN, "nav", "footer", "del", "s", "strike", "button", "select", "textarea"})
@@ -158,7 +159,11 @@ def _is_unseen(element: Any) -> bool:
 
 def _resolve_attributes(page: str) -> str:
     """Return a page without what people do not see, and with each table cell that covers several rows repeated."""
-    tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8", remove_comments=True))
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, huge_tree=True)  # else text below 256 elements is lost
+    tree = document_fromstring(page.encode("utf-8", "replace"), parser)
+    for deep in tree.xpath(f"//*[count(ancestor::*) > {_MAX_DEPTH - 10}]"):  # the converter would drop its text
+        deep.text = f" {deep.text or ''}"
+        deep.drop_tag()
     for element in tree.xpath("body//*"):
         if _is_unseen(element):
             element.drop_tree()

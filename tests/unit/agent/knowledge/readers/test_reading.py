@@ -82,6 +82,11 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
+def test_old_page_that_closes_none_of_its_tags_is_read_to_its_end() -> None:
+    text = read("a.html", "".join(f"<b><font>line {number}<br>" for number in range(900))).text
+    assert [int(number) for number in re.findall(r"line (\d+)", text)] == [*range(900)]
+
+
 def test_words_around_what_people_do_not_see_stay_apart() -> None:
     page = "".join(
         f"<p>40 {gone}<b>50</b></p>" for gone in ("<del>x</del>", "<svg></svg>", "<button>x</button>", "<!-- x -->")
