@@ -14,6 +14,7 @@ from agent.thread.state import ThreadState
 from agent.tools.builtin.llm_generate import LlmGenerate
 from agent.turn.loop import run_turn
 from bot.turn.observer import trace_event
+from observability.langfuse.dashboards import CHARTS
 from tests.support.fakes import LIMITS, PassageTool, question
 from tests.support.langfuse_receiver import LangfuseReceiver, ReceivedSpan, tracer_to
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
@@ -130,6 +131,8 @@ async def test_a_turn_produces_all_of_its_observations() -> None:
     once, again = ["system", "user"], ["system", "user", "assistant", "user"]
     assert roles == [once, once, ["user"], once, once, again, again, once]
     assert [isinstance(each, dict) and len(each["tools"]) for each in asked] == [6, False, False, 6] + [False] * 4
+    names = {span.name for span in receiver.spans} | {score["name"] for score in receiver.scores}
+    assert {name for chart in CHARTS for name in chart["names"]} - names == {"user_feedback"}, "charts find their data"
     assert sorted((score["name"], score["value"], score["dataType"]) for score in receiver.scores) == [
         ("turn_outcome", "answered", "CATEGORICAL"),
         ("verify_attempt_pass", 0, "BOOLEAN"),
