@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.connection import Connection
 from observability.langfuse.tracing import Generation, TracedAttempt, Tracer, TurnTrace, trace_id_of
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
@@ -214,40 +213,31 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("host", ["refused", "hanging"])
-async def test_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_shutdown(host: str) -> None:
-    async with LangfuseReceiver(hang=True) as receiver:
-        url = receiver.url if host == "hanging" else closed_port()
-        tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=url))
-        began = time.monotonic()
-        for number in range(20):
-            run_turn(await turn_of(tracer, f"turn-{number}"))
-        assert time.monotonic() - began < 15
-        began = time.monotonic()
-        await tracer.aclose(timeout_s=0.3)
-        assert time.monotonic() - began < 15
-        await tracer.aclose()
-
-
 EXITING = """
 import asyncio, sys, time
-from observability.langfuse.connection import Connection
 from observability.langfuse.tracing import Tracer
 async def main():
     tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=sys.argv[1]))
-    (await tracer.turn("t", thread="x", user="u", question="q")).end(outcome="answered", answer="a")
-    await tracer.aclose(timeout_s=0.2)
+    await tracer.connect()
+    began = time.monotonic()
+    for number in range(20):
+        trace = await tracer.turn(str(number), thread="x", user="u", question="q")
+        trace.end(outcome="answered", answer="a")
+    await tracer.aclose(timeout_s=0.3)
+    print(time.monotonic() - began)
 asyncio.run(main())
 print(time.monotonic())
 """
 
 
-async def test_the_process_ends_although_the_host_is_gone() -> None:
+async def test_a_dead_or_hanging_host_delays_neither_turns_nor_the_shutdown_nor_the_end_of_the_process() -> None:
     async def ends(url: str) -> None:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", EXITING, url, stdout=subprocess.PIPE)
         out, _ = await process.communicate()
+        took_s, ended = map(float, out.split()[-2:])
         assert process.returncode == 0
-        assert time.monotonic() - float(out.split()[-1]) < 20
+        assert took_s < 10
+        assert time.monotonic() - ended < 20
 
     async with LangfuseReceiver(hang=True) as receiver, asyncio.TaskGroup() as group:
         for url in (receiver.url, closed_port()):
