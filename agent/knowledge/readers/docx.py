@@ -182,7 +182,7 @@ class _Body:
             if drawn := "\n\n".join(drawing_text(parse_xml(part.blob)) for part in parts if part is not None):
                 return f"\n\n{drawn}\n\n"
         text = self._inline(element)
-        if str(element.tag).startswith(_M):  # the tag of a comment is no text
+        if str(element.tag).startswith(_M):  # a comment's tag is a function
             return _equation_part(name, element, text)
         return _field_sign(name, element) + text + _ENDS.get(name, "")
 

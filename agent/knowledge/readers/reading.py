@@ -62,7 +62,7 @@ class Format:
 
     @property
     def keeps_lines(self) -> bool:
-        """Whether the lines of the text are those of the file."""
+        """True if the lines of the text are those of the file."""
         return self.reader.startswith(("text:", "markup:", "markdown:read_markdown"))
 
     def read(self, data: bytes, limits: ReadLimits) -> Content:
