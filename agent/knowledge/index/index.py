@@ -26,12 +26,14 @@ from agent.knowledge.types import (
     FoundPassage,
     Holding,
     IndexReport,
+    KnowledgeAwayError,
     SourceState,
 )
 from agent.thread.conversation import Viewers, may_see
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
+REBUILT: Final = "rebuilt by another version"
 COMPARED: Final = 80  # minimum from each ranking: the best passage by both is often not at the top of either
 _AGAIN_S: Final = 0.05  # between tries for a lock: the database itself would wait for the whole statement time-out
 
@@ -173,6 +175,8 @@ class KnowledgeIndex(ABC):
     def documents_so_far(self) -> int | None:
         """Return the number of documents while a source is read for the first time; None when all have been read."""
         with self.session() as session:
+            if not self._is_current(session):  # its tables may look the same, but be empty or have other words
+                raise KnowledgeAwayError(REBUILT)
             if all(state.tried for state in tables.states(session).values()):
                 return None
             return int(session.execute("SELECT count(*) FROM documents").fetchone()[0])
@@ -213,6 +217,10 @@ class KnowledgeIndex(ABC):
     @abstractmethod
     def _connect(self) -> IndexSession:
         """Open a connection, and create the tables if needed."""
+
+    @abstractmethod
+    def _is_current(self, session: Any) -> bool:
+        """Return whether this version made the tables."""
 
     @abstractmethod
     def _explain(self, error: Exception) -> Exception:

@@ -92,8 +92,7 @@ class PostgresIndex(KnowledgeIndex):
             session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
             session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
             exists = session.execute("SELECT to_regclass('settings')").fetchone() != (None,)
-            version = "SELECT value FROM settings WHERE name = 'version'"
-            if not exists or session.execute(version).fetchone() != (str(VERSION),):
+            if not exists or not self._is_current(session):
                 make(session, _SCHEMA)
                 put_setting(session, "version", str(VERSION))
             if not session.execute(_COLUMN).fetchone():
@@ -121,6 +120,10 @@ class PostgresIndex(KnowledgeIndex):
         # Compiling these statements takes longer than running them.
         session.execute("SET jit TO off")
         return session
+
+    def _is_current(self, session: _PostgresSession) -> bool:
+        version = session.execute("SELECT value FROM settings WHERE name = 'version'")
+        return bool(version.fetchone() == (str(VERSION),))
 
     def _explain(self, error: Exception) -> Exception:
         return KnowledgeAwayError(type(error).__name__)  # the driver's text may contain the address

@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.index import REBUILT, KnowledgeIndex
 from agent.knowledge.index.tables import SCHEMA, VERSION, IndexSession, make
 from agent.knowledge.types import KnowledgeAwayError
 
@@ -90,7 +90,7 @@ class SqliteIndex(KnowledgeIndex):
             with self.alone("tables", _WAIT_S):
                 session.execute("PRAGMA journal_mode = WAL")
                 with session.transaction():
-                    if not _is_current(session):
+                    if not self._is_current(session):
                         make(session, _SCHEMA)
                         session.execute(f"PRAGMA user_version = {VERSION}")
             if (fault := session.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
@@ -116,7 +116,10 @@ class SqliteIndex(KnowledgeIndex):
         if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _AWAY:
             return KnowledgeAwayError(str(error))
         with closing(self._connect()) as session:  # another version may have replaced the tables
-            return error if _is_current(session) else KnowledgeAwayError("rebuilt by another version")
+            return error if self._is_current(session) else KnowledgeAwayError(REBUILT)
+
+    def _is_current(self, session: IndexSession) -> bool:
+        return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
     @contextmanager
     def _building(self) -> Iterator[IndexSession]:
@@ -137,7 +140,3 @@ class SqliteIndex(KnowledgeIndex):
                 return True
 
             yield take
-
-
-def _is_current(session: IndexSession) -> bool:
-    return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)

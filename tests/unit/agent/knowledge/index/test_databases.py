@@ -44,7 +44,10 @@ def test_tables_of_another_version_under_a_running_process_are_reported(
 ) -> None:
     index.index([docs])
     with closing(sqlite3.connect(tmp_path / "home/knowledge.db")) as newer:
-        newer.executescript("DROP TABLE postings; PRAGMA user_version = 999")
+        newer.execute("PRAGMA user_version = 999")
+        with pytest.raises(KnowledgeAwayError, match="another version"):  # before tables that look the same are read
+            index.documents_so_far()
+        newer.execute("DROP TABLE postings")
     for ask in (lambda: index.search("canteen"), lambda: index.index([])):
         with pytest.raises(KnowledgeAwayError, match="another version"):
             ask()
@@ -136,7 +139,11 @@ def test_tables_of_another_version_in_postgresql_are_reported(
 ) -> None:
     index, schema = shared
     index.index([docs])
+    assert index.search("canteen")
     with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("UPDATE {}.settings SET value = '999'").format(sql.Identifier(schema)))
+        with pytest.raises(KnowledgeAwayError, match="another version"):
+            index.documents_so_far()
         connection.execute(sql.SQL("DROP TABLE {}.postings").format(sql.Identifier(schema)))
     with pytest.raises(KnowledgeAwayError, match="UndefinedTable"):
         index.search("canteen")
