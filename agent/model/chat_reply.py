@@ -29,6 +29,7 @@ _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\
 _WORDS = r"thinking|think|thoughts?|reasoning|answer"
 _OTHER_TAGS = ("[THINK]", "[/THINK]", "◁think▷", "◁/think▷")  # of Magistral and Kimi
 _TAG = re.compile(rf"(?i:<\s*+/?\s*+(?:{_WORDS})(?:{_ATTRIBUTE})*+\s*+>)|{'|'.join(map(re.escape, _OTHER_TAGS))}")
+_END_MARK = re.compile(r"(?:</?s>|<eos>|<end_of_turn>|<[|｜][\w▁]+[|｜]>|\[/?INST\])$")
 _SLASH_AND_WORD = re.compile(r"[<\[◁]\s*+(/?)\s*+([A-Za-z])")
 _FIRST_WORD = re.compile(r"\S")
 _GOES_ON = re.compile(r"[ \t]+[a-zà-ÿ\[(]|[.,;:)]")  # a sentence, after the tag that it names
@@ -95,9 +96,10 @@ class TagStream:
     def draft(self) -> str:
         """The text to verify, stripped: the answers as paragraphs, else the text after the thinking that opens it."""
         if not self.answered:
-            return _after_thinking("".join(self._received)).strip()
+            return _strip_end_marks(_after_thinking("".join(self._received)))
         answers = groupby(self._answers, key=attrgetter("section"))
-        return "\n\n".join(filter(None, ("".join(each.text for each in run).strip() for _, run in answers)))
+        texts = (_strip_end_marks("".join(each.text for each in run)) for _, run in answers)
+        return "\n\n".join(filter(None, texts))
 
     def _emit(self, typed: list[TypedText], text: str) -> None:
         if not text:
@@ -153,6 +155,14 @@ def _after_thinking(text: str) -> str:
         elif opened or not _GOES_ON.match(text, tag.end()):
             begin, opened, first_word = tag.end(), False, _FIRST_WORD.search(text, tag.end())
     return "" if opened else _TAG.sub(lambda tag: "" if _read_tag(tag)[1] else tag[0], text[begin:])
+
+
+def _strip_end_marks(text: str) -> str:
+    """Return a text without blanks around it, nor the marks that a chat template left at its end."""
+    text = text.strip()
+    while mark := _END_MARK.search(text, max(0, len(text) - MAX_TAG)):
+        text = text[: mark.start()].rstrip()
+    return text
 
 
 def tags_of(text: str) -> TagStream:
@@ -313,7 +323,7 @@ def named_error(payload: object) -> ServerRefusalError | None:
     reply = mapping(payload)
     fault = reply.get("error")
     is_error = fault or reply.get("object") == "error"
-    if not is_error and "choices" not in reply:
+    if not (is_error or reply.keys() & {"choices", "usage"} or str(reply.get("code")) in {"0", "200"}):
         is_error = isinstance(reply.get("message"), str) or reply.get("detail") or reply.get("errors")
     return ServerRefusalError(0, mapping(fault) or reply) if is_error else None
 

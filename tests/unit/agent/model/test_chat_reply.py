@@ -119,6 +119,8 @@ def test_each_character_is_classified(text: str, expected: list[tuple[str, str]]
         ("<answer>one</answer><thinking>x</thinking><answer>two</answer>", "one\n\ntwo", False),
         ("", "", True),
         ("<answer>five <", "five <", False),
+        ("<answer>five.<|eot_id|> </s></answer>", "five.", False),
+        ("It is List<s>[1].[/INST]<｜end▁of▁sentence｜>\n", "It is List<s>[1].", True),
         ("five </answ", "five </answ", True),
         ("<answer>a <ans", "a <ans", False),
     ],
