@@ -8,10 +8,11 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 
 from agent.knowledge.slack_message import unescape_wire
-from verification.markup.lines import drawn_rows, is_drawn, strip_marks
+from verification.markup.lines import drawn_rows, emphasised, is_drawn, strip_marks
 from verification.markup.scanner import Segment, fences, segments
 
 Block = dict[str, Any]
@@ -22,20 +23,11 @@ _QUOTE: Final = re.compile(r" *(?:>|&gt;) ?")
 _CITATION: Final = re.compile(r"\[(\d{1,9})\]")
 _STYLES: Final = {"*": "bold", "_": "italic", "~": "strike", "`": "code"}
 _MARKED: Final = re.compile(r"([*_~`])([^\s*_~`](?:.*\S)?)\1")
-_MARK: Final = re.compile(r"(?<!\*)\*(?!\*)|(?<!_)_(?!_)|(?<!~)~(?!~)")  # not in __init__ or 2**10
 _MAX_INDENT: Final = 8
 MAX_ROWS: Final = 100
 MAX_COLUMNS: Final = 20
 MAX_CELLS_LENGTH: Final = 10_000  # maximum characters in all cells of a message's only table
 MAX_LIST_ROWS: Final = 60  # a longer list is harder to read than aligned lines
-
-
-class _Mark(NamedTuple):
-    """An emphasis mark, and whether its neighbours allow it to open or close a span."""
-
-    sign: str
-    opens: bool
-    closes: bool
 
 
 def rich_text(chunk: str) -> Block:
@@ -153,56 +145,34 @@ def _split_lines(chunk: str) -> Iterator[list[Segment]]:
 
 
 def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
-    """Return the elements of one line."""
-    elements: list[Block | _Mark] = []
+    """Return the elements of one line, with marks that pair up as styles."""
     line = "".join(text if kind == "text" else "\0" * len(text) for kind, text in pieces)
+    spans = [*emphasised(line, 0, len(line))]
+    marks = {place for start, end in spans for place in (start - 1, end)}
+    elements: list[Block] = []
     offset = 0
     for kind, text in pieces:
-        if kind == "code":
-            ticks = len(text) - len(text.lstrip("`"))
-            inside = text[ticks:-ticks] if len(text) > 2 * ticks else text
-            elements.append(_text(unescape_wire(inside), {"code": True}))
-        elif kind == "token":
-            elements.append(_token(text[1:-1]))
-        else:
-            position, end = offset, offset + len(text)
-            for match in _MARK.finditer(line, offset, end):
-                elements.append(_text(unescape_wire(line[position : match.start()].replace("\u200b", ""))))
-                before = line[match.start() - 1 : match.start()] or " "
-                after = line[match.end() : match.end() + 1] or " "
-                opens = not (before.isalnum() or after.isspace())
-                closes = not (before.isspace() or after.isalnum())
-                elements.append(_Mark(match[0], opens=opens, closes=closes))
-                position = match.end()
-            elements.append(_text(unescape_wire(line[position:end].replace("\u200b", ""))))
-        offset += len(text)
-    return _apply_marks(elements)
-
-
-def _apply_marks(elements: Sequence[Block | _Mark]) -> list[Block]:
-    """Turn marks that pair up into styles; others remain text."""
-    ends: dict[int, int] = {}  # the index of the closing mark for each opening one
-    stack: list[tuple[int, str]] = []
-    for index, one in enumerate(elements):
-        if not isinstance(one, _Mark):
-            continue
-        opener = next((n for n, (_, sign) in enumerate(stack) if sign == one.sign), -1) if one.closes else -1
-        if opener >= 0:
-            ends[stack[opener][0]] = index
-            del stack[opener:]
-        elif one.opens:
-            stack.append((index, one.sign))
-    joined: list[Block] = []
-    open_styles: dict[int, str] = {}  # by the index of the closing mark
-    for index, one in enumerate(elements):
-        if isinstance(one, _Mark) and index in ends:
-            open_styles[ends[index]] = _STYLES[one.sign]
-        elif not open_styles.pop(index, ""):
-            element = _text(one.sign) if isinstance(one, _Mark) else one
-            style = {**element.get("style", {}), **dict.fromkeys(open_styles.values(), True)}
+        end = offset + len(text)
+        cuts = {place for mark in marks for place in (mark, mark + 1) if offset < place < end}
+        for first, last in pairwise([offset, *sorted(cuts), end]):
+            if first in marks:
+                continue
+            element = _element(kind, text[first - offset : last - offset])
+            styles = {_STYLES[line[start - 1]]: True for start, stop in spans if start <= first < stop}
+            style = {**element.get("style", {}), **styles}
             styled = style and element["type"] in {"text", "link"}
-            _extend(joined, [{**element, "style": style} if styled else element])
-    return joined
+            _extend(elements, [{**element, "style": style} if styled else element])
+        offset = end
+    return elements
+
+
+def _element(kind: str, text: str) -> Block:
+    if kind == "token":
+        return _token(text[1:-1])
+    if kind == "code":
+        ticks = len(text) - len(text.lstrip("`"))
+        return _text(unescape_wire(text[ticks:-ticks] if len(text) > 2 * ticks else text), {"code": True})
+    return _text(unescape_wire(text.replace("\u200b", "")))
 
 
 def _token(inner: str) -> Block:

@@ -188,11 +188,17 @@ def flatten_cell(text: str) -> str:
     return html.unescape("".join(strip_marks(part) if kind == "text" else part.strip("`") for kind, part in parts))
 
 
+def emphasised(text: str, start: int, end: int, depth: int = 3) -> Iterator[tuple[int, int]]:
+    """Yield the spans between Slack's emphasis marks, which may be nested: bold, italics and strike."""
+    for match in _EMPHASIS.finditer(text, start, end) if depth else ():
+        yield match.span(2)
+        yield from emphasised(text, *match.span(2), depth - 1)
+
+
 def strip_marks(text: str) -> str:
     """Remove Slack's emphasis marks and zero-width joins."""
-    for _ in range(3 if any(mark in text for mark in "*_~") else 0):  # nested bold, italics and strike
-        text = _EMPHASIS.sub(r"\2", text)
-    return text.replace("\u200b", "")
+    marks = {place for start, end in emphasised(text, 0, len(text)) for place in (start - 1, end)}
+    return "".join(char for place, char in enumerate(text) if place not in marks and char != "\u200b")
 
 
 def display_width(text: str) -> int:
