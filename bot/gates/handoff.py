@@ -93,7 +93,8 @@ async def _build_post(
     sources = await visible_sources(services.engine.index, sources_of(record), readers)
     if near := list_sources(sources, today, language):
         blocks.append(context([say("nearest", language), *near], language))
-    if place != incoming.thread:  # the channel may be the same one, but readers still look for the thread
+    # The channel may be the same one, but readers still look for the thread. They cannot open a direct message.
+    if place != incoming.thread and not incoming.thread.channel.startswith("D"):
         permalink = await services.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
         blocks.append(section(link(permalink, say("hand_off_where", language))))
     if services.saves_answers:
