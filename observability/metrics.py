@@ -42,7 +42,8 @@ class Metrics:
         self.events = self._count("slack_events", "Events from Slack, by what became of them.", "fate")
         self.queue_messages = self._gauge("queue_messages", "Stored messages, waiting or in work.")
         self.dead_letters = self._gauge("dead_letters", "Messages that Orion gave up.")
-        self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
+        says = "Time from storing a question to its claim, except after an outage of the model or the documents."
+        self.queue_wait_seconds = self._spread("queue_wait_seconds", says)
         self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "service")
         says = "How long a Slack call had to wait for its turn under Slack's limits, by method."
         self.slack_waits = self._spread("slack_wait_seconds", says, "method", buckets=_WAITS)
