@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from verification.claims.small_talk import (
     digits,
+    goes_on_to_state,
     is_bare_answer,
     is_interjection,
     is_sentence,
@@ -308,14 +309,15 @@ def _join_answer_words(sentences: Sequence[Sentence], text: str) -> list[Sentenc
 
 
 def _state_open_words(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
-    """Make claims of cited sentences that look like an introduction, a courtesy, a "yes" or a "no": a judge decides."""
+    """Make claims of cited sentences that look like an introduction, a remark, a "yes" or a "no": a judge decides."""
 
     def may_state(each: Sentence) -> bool:
         bare = text[each.start : each.end]
-        if each.kind in _INTRODUCING and (states_nothing(bare) or is_interjection(bare)):
-            return False
-        is_prose = each.kind == "text" or each.kind in _INTRODUCING
-        return is_bare_answer(bare) or (is_prose and bool(content_stems(bare)) and not _ASKS.search(bare))
+        if is_bare_answer(bare):
+            return True
+        is_prose = each.kind == "text" or (each.kind in _INTRODUCING and not is_interjection(bare))
+        is_talk = states_nothing(bare) and not goes_on_to_state(bare)
+        return is_prose and bool(content_stems(bare)) and not (is_talk or _ASKS.search(bare))
 
     is_open = (each.cited and not (each.states or each.refers) and may_state(each) for each in sentences)
     return [each._replace(states=True) if opens else each for each, opens in zip(sentences, is_open, strict=True)]

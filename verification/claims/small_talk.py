@@ -62,6 +62,11 @@ def states_nothing(sentence: str) -> bool:
     return is_name and bool(compile_pattern("{salutations}").match(plain))
 
 
+def goes_on_to_state(courtesy: str) -> bool:
+    """Return True if a courtesy has another part: "Hope that helps, and remember that renewal is free!"."""
+    return any(not states_nothing(part) for part in _CLAUSES.split(courtesy)[1:])
+
+
 def is_bare_answer(sentence: str) -> bool:
     """Return True for a bare "Yes." or "No.". Next to a statement it adds nothing, but alone it is a statement."""
     return bool(compile_pattern(_ONLY_ANSWER).fullmatch(_MARKUP.sub(" ", sentence)))

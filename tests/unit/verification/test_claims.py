@@ -112,13 +112,21 @@ def test_the_words_that_answer_the_question_belong_to_the_sentence_after_them(te
     "closing",
     [
         "Hope that helps, and remember that renewal is free!", "Free renewal.", "Renewal: free.",
-        "Let me know if you want the free renewal.", "\n\n:tada: Renewal is free :tada:", "Nie für Praktikanten!",
+        "\n\n:tada: Renewal is free :tada:", "Nie für Praktikanten!",
     ],
 )  # fmt: skip
 def test_the_judge_decides_whether_a_courtesy_after_a_quotation_states_something(closing: str) -> None:
     source = Source(id=1, title="Keys", text="Keys expire after 90 days. Tell the team.")
     verdict = check(Draft(text=f"Keys expire after 90 days [1]. {closing}", sources=(source,), has_judge=True))
     assert [claim.text for claim in open_claims(verdict)] == [closing.strip()]
+
+
+@pytest.mark.parametrize(
+    "closing", ["Let me know if you need more!", "Hope that helps, and let me know if not!", "Thanks!"]
+)
+def test_the_judge_is_not_asked_about_a_mere_courtesy(closing: str) -> None:
+    for text in (f"Keys expire after 90 days [1]. {closing}", f"Keys expire after 90 days [1].\n\n{closing}"):
+        assert [claim.text for claim in claims(text, has_judge=True)] == ["Keys expire after 90 days [1]."]
 
 
 @pytest.mark.parametrize("has_judge", [True, False])
