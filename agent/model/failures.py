@@ -44,7 +44,6 @@ _REFUSED: Final = re.compile(
     r"|responsible.?ai|moderat|guardrail|safety|flagged|inappropriate|sensitive (?:content|word|information)"
     r"|usage polic|prohibited.content|不安全|敏感|违规"
 )
-_REFUSING_STATUSES: Final = frozenset({0, 400, 403, 422, 451})
 
 # Any other status from 300 to 499 is a matter of settings, and one from 500 on a failure of the server.
 _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
@@ -56,7 +55,7 @@ _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
     451: "RefusalError",
     429: "RateLimitError",
 }
-# If the status says little, a named code says more. Status 0 is an error inside a reply with status 200.
+# If the status says little, the words say more. Status 0 is an error inside a reply with status 200.
 _NAMING_STATUSES: Final = frozenset({0, 400, 403, 422})
 _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
     "AuthenticationError": re.compile(r"(?i)api.?key|auth|permission|forbidden|access.?denied"),
@@ -96,9 +95,9 @@ def _failure_kind(status: int, name: str, words: str) -> ModelErrorKind:
         return "QuotaError"
     if _is_too_long(status, name, words):
         return "TokenLimitError"
-    if status in _REFUSING_STATUSES and _REFUSED.search(f"{name} {words}"):
-        return "RefusalError"
     if status in _NAMING_STATUSES:
+        if _REFUSED.search(f"{name} {words}"):
+            return "RefusalError"
         if _API_KEY.search(words):
             return "AuthenticationError"
         for kind, pattern in _BY_NAME.items():

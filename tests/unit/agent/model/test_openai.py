@@ -143,16 +143,6 @@ async def test_a_server_without_tools_is_asked_for_json_and_that_is_remembered(m
     assert '"name": "search"' in server.requests[1]["messages"][1]["content"]
 
 
-async def test_a_server_that_refuses_the_choice_of_tools_and_then_tools_is_asked_for_json() -> None:
-    def reply(request: Any) -> Scripted:
-        refused = next((name for name in ("tool_choice", "tools") if name in request), "")
-        return fails(400, f"Unsupported parameter: {refused}") if refused else says('{"action": "respond"}')
-
-    async with asking(decisions=reply) as (server, model):
-        assert (await model.decide(DECIDE)).action == Respond()
-    assert len(server.requests) <= 6
-
-
 async def test_a_server_that_ignores_tools_may_write_the_json_by_itself() -> None:
     async with asking(decisions=[says('{"action": "respond"}')] * 2) as (server, model):
         assert (await model.decide(DECIDE)).action == Respond()

@@ -25,7 +25,7 @@ from bot.documents.open import corpus_of
 from bot.settings import load_settings
 from bot.turn.engine import open_engine, open_judge
 from tests.support.fakes import LIMITS, Listener, PassageTool, take_turn
-from tests.support.openai_server import GARBAGE, HANGS, RESPOND, Script, Scripted, ScriptedOpenAI, calls, fails, says
+from tests.support.openai_server import HANGS, RESPOND, Script, Scripted, ScriptedOpenAI, calls, fails, says
 from verification.judgement import UNCONFIRMED
 
 SURE = "Each key may send 120 requests a minute [1]."
@@ -202,7 +202,6 @@ FAILURES = {
     "no lines": says('{"verdicts": [{"claim": 2, "lines": [], "supported": true}]}'),
     "a line that is not there": says('{"verdicts": [{"claim": 2, "lines": ["1.9"], "supported": true}]}'),
     "a source that is not there": says('{"verdicts": [{"claim": 2, "lines": ["7.1"], "supported": true}]}'),
-    "no JSON reply": GARBAGE,
     "an error": fails(500, "boom"),
     "a refusal": says("", refusal="no"),
     "no such model": fails(404, "no model j", "model_not_found"),
