@@ -342,9 +342,10 @@ class Intake:
             return False
         log.info("admin_order", order=order)
         try:
-            delivery = (await self.workspaces.of(incoming.thread.team)).delivery
-            text = say("paused_now" if order == "pause" else "resumed_now", None)
-            await delivery.post_own_text(incoming.thread, text, incoming.ts)
+            team_bot = await self.workspaces.of(incoming.thread.team)
+            language = await team_bot.people.notice_language(incoming)
+            text = say("paused_now" if order == "pause" else "resumed_now", language)
+            await team_bot.delivery.post_own_text(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)
         return True

@@ -64,11 +64,11 @@ async def test_an_admins_message_pauses_or_resumes_and_is_confirmed_once(
     pausing = Pausing(redis_client)
     async with running(settings_in(tmp_path, redis_url, admins=frozenset({VISITOR}))) as setting:
         setting.workspace.faults.duplicate_events = 2
-        setting.ask("pause: new index", channel=DIRECT)
-        await wait_until(lambda: is_told(setting, "paused_now"), "the order is confirmed")
+        setting.ask("pause: Der neue Index wird gerade gebaut", channel=DIRECT)
+        await wait_until(lambda: is_told(setting, "paused_now", "de"), "the order is confirmed in its language")
         thread_mode = await pausing.current()
         assert isinstance(thread_mode, Pause)
-        assert thread_mode.reason == "new index"
+        assert thread_mode.reason == "Der neue Index wird gerade gebaut"
         setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
         await wait_until(lambda: is_told(setting, "paused"), "whoever asks is told of the pause")
         assert "Paused by an admin" in await home(setting)
@@ -81,12 +81,12 @@ async def test_an_admins_message_pauses_or_resumes_and_is_confirmed_once(
                 assert (await reply.json())["paused"] is False
         assert "Paused by an admin" not in await home(setting)
         texts = [text_of(message) for message in posts(setting.workspace, DIRECT)]
-        assert sum(say("paused_now", None) in text for text in texts) == 1
+        assert sum(say("paused_now", "de") in text for text in texts) == 1
         assert sum(say("resumed_now", None) in text for text in texts) == 1
 
 
-def is_told(setting: Setting, of: str) -> bool:
-    return any(say(of, None) in text_of(message) for message in posts(setting.workspace, DIRECT))
+def is_told(setting: Setting, of: str, language: str | None = None) -> bool:
+    return any(say(of, language) in text_of(message) for message in posts(setting.workspace, DIRECT))
 
 
 async def is_resumed(pausing: Pausing) -> bool:
