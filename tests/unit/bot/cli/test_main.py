@@ -62,12 +62,6 @@ def test_wrong_use_is_explained_and_exits_with_2(arguments: list[str], said: str
     ("variables", "said"),
     [
         ({"ORION_PORT": "abc"}, "ORION_PORT"),
-        ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL must be a web address"),
-        ({"SLACK_API_URL": "slack"}, "SLACK_API_URL must be a web address"),
-        (
-            {"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"},
-            "LANGFUSE_HOST must be an address such as",
-        ),
         ({"REDIS_URL": "hello"}, "REDIS_URL"),
         ({"REDIS_URL": "redis://host:port"}, "REDIS_URL"),
         ({"ORION_HOME": "docs/limits.md"}, "ORION_HOME"),
@@ -79,14 +73,6 @@ def test_wrong_use_is_explained_and_exits_with_2(arguments: list[str], said: str
 def test_a_wrong_setting_is_named(variables: dict[str, str], said: str, terminal: Terminal) -> None:
     terminal.set(**variables)
     done = terminal.orion("ask", QUESTION, "--thread", "t")
-    assert done.code == 2
-    assert said in done.err
-
-
-@pytest.mark.parametrize(("content", "said"), [("ORION_PORT=abc", "ORION_PORT"), (b"\xff\xfe\x00=\xa2", ".env")])
-def test_a_faulty_dotenv_is_reported(content: str | bytes, said: str, terminal: Terminal) -> None:
-    terminal.write(".env", content)
-    done = terminal.orion("docs")
     assert done.code == 2
     assert said in done.err
 

@@ -432,22 +432,11 @@ async def test_messages_of_an_uninstalled_workspace_are_given_up(redis_client: R
             await one.workspaces.notify_given_up(claimed, lease, "reason")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"encryption_keys": SecretStr("")}, "is not set"),
-        ({"encryption_keys": SecretStr("short")}, "cannot be used"),
-        ({"allow_teams": frozenset()}, r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"),
-    ],
-)
-async def test_wrong_settings_are_refused_with_what_to_do(
-    redis_client: Redis, tmp_path: Path, wrong: dict[str, object], says: str
-) -> None:
-    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", **wrong)
-    with pytest.raises(WrongUse, match=says) as failure:
+async def test_orion_does_not_start_without_a_list_of_workspaces(redis_client: Redis, tmp_path: Path) -> None:
+    settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", allow_teams=frozenset())
+    with pytest.raises(WrongUse, match=r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"):
         async with open_slack(settings, redis_client, make_bot, prefix="orion"):
             raise AssertionError
-    assert "short" not in str(failure.value)
 
 
 async def test_orion_starts_while_redis_is_down(tmp_path: Path) -> None:
