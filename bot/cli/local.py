@@ -63,13 +63,8 @@ class LocalOrion:
         from bot.servers.http import page_routes
 
         state, port = self.workspace.workspace, urlsplit(self.workspace.url).port or 0
-        settings = settings_for(self.settings, self.workspace).model_copy(
-            update={
-                "streams": True,
-                "handoff": self.settings.handoff or "#help",
-                "admins": self.settings.admins | {ADMIN},
-            }
-        )
+        shown = {"streams": True, "handoff": self.settings.handoff or "#help", "admins": self.settings.admins | {ADMIN}}
+        settings = settings_for(self.settings, self.workspace).model_copy(update=shown)
         opened = open_orion(
             settings, local_corpus(settings, port, self.folders), concurrency=50, socket=True,
             prompts=[{"title": example, "message": example} for example in state.examples] or SUGGESTED_PROMPTS,

@@ -43,14 +43,8 @@ _DECIDE: Final = DecideContext(
     tools=(_SEARCH,), budget=Budget(), used=Usage(),
 )  # fmt: skip
 _WRITE: Final = WriteContext(mission="", question=_QUESTION, history=(), answers={}, results=(), sources=(_SOURCE,))
-_CLAIM: Final = "Each key may send 120 requests a minute."
-_JUDGE: Final = JudgeContext(
-    question=_QUESTION.text,
-    answer=f"{_CLAIM} [1]",
-    claims=(Claim(text=_CLAIM, start=0, end=len(_CLAIM), cited=(1,)),),
-    sources=(_SOURCE,),
-)
-
+_CLAIM: Final = Claim(text=_SOURCE.text, start=0, end=len(_SOURCE.text), cited=(1,))
+_JUDGE: Final = JudgeContext(question=_QUESTION.text, answer=f"{_CLAIM.text} [1]", claims=(_CLAIM,), sources=(_SOURCE,))
 _IN_MEMORY: Final = (
     "each Orion compares them in its own memory, because PostgreSQL has no pgvector (0.7 or newer) or its user may not "
     "create the extension `vector`"
