@@ -145,10 +145,8 @@ class Evidence:
         """Return True if one cited source has every line of the claim, a piece of code, verbatim and in this order."""
         lines = [line for line in map(normalise_text, self.claim.text.split("\n")) if not line.startswith("```")]
         for text in (cited.passage.normalised_text for cited in self.cited):
-            places = [0]
-            for line in lines:
-                places.append(text.find(line, places[-1]) if places[-1] >= 0 else -1)
-            if places[-1] >= 0:
+            place = 0
+            if all((place := text.find(line, place)) >= 0 for line in lines):
                 return True
         return False
 
