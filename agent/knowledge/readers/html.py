@@ -22,7 +22,7 @@ from agent.knowledge.readers.document import (
     table_row,
     whole,
 )
-from agent.knowledge.readers.text import apply_raised_tags, decode, part_words, replace_closed
+from agent.knowledge.readers.text import apply_raised_tags, decode, replace_closed
 from agent.knowledge.types import ReadError
 
 NEVER_SHOWN: Final = ("script", "style", "template", "noscript", "svg", "iframe", "video", "audio")
@@ -46,22 +46,12 @@ _HIDING_STYLE: Final = re.compile(
     r"(?(fades)(?!\s*;\s*trans(?:form|ition)\s*:)))",
     re.IGNORECASE,
 )
-_META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
-_ATTRIBUTE: Final = re.compile(
-    r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
-)
 _HEAD: Final = 100_000
 # A longer page is cut: its tree takes up to 25 bytes of memory per character and 500 per tag.
 _MAX_MARKUP: Final = 1_600_000  # maximum characters in addition to those of the text
 _MAX_TAGS: Final = 70_000  # maximum tags in addition to one per ``_TAG_CHARS`` of the text
 _TAG_CHARS: Final = 50
 _PICTURE: Final = re.compile(r"\bdata:[^\s\"'()<>]{1000,}")
-# A picture counts as its description, which may be all that a cell or a link contains.
-_IMAGE: Final = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
-_IMAGE_TEXT: Final = re.compile(r"\b(?:data-emoji-fallback|alt)\s*=\s*([\"'])((?:(?!\1)[^<>]){1,500})\1", re.IGNORECASE)
-_CHECKBOX: Final = re.compile(  # Notion exports one as a division
-    r"<input\b(?=[^<>]*\btype=\"checkbox)[^<>]*>|<div class=\"checkbox checkbox-(?P<state>\w+)\"></div>", re.IGNORECASE
-)
 _CHIP: Final = re.compile(r"</span>(?P<chip><span class=\"selected-value)")  # values that Notion shows as chips
 _EMPTY_ELEMENT: Final = re.compile(
     r"<(title|script|style|[abip]|div|span|li|t[dhr]|iframe|textarea)((?:\s[^<>]*)?)/>", re.IGNORECASE
@@ -98,40 +88,51 @@ def read_html(data: bytes, limits: ReadLimits) -> Content:
         within = "<".join(shown[:most].split("<", most_tags)[:most_tags])
         limits.cut = IN_PART if len(within) < len(shown) else ""
         shown = within
-    text = part_note_marks(_to_markdown(shown))
+    tree = _parse(shown)
     fields: dict[str, str] = {}
-    for meta in _META.finditer(page[:_HEAD]):
-        attributes = {m["name"].lower(): m["value"] for m in _ATTRIBUTE.finditer(meta["attributes"])}
-        named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
+    for meta in tree.iter("meta"):
+        named = (meta.get(name, "").lower() for name in ("name", "property", "itemprop"))
         if field := next((_FIELDS[name] for name in named if name in _FIELDS), ""):
-            fields.setdefault(field, attributes.get("content", ""))
+            fields.setdefault(field, meta.get("content", ""))
+    text = part_note_marks(_to_markdown(tree))
     return Content(title=title["text"].strip() if title else "", fields=fields, parts=whole(clean(text)))
 
 
 def fragment_to_markdown(fragment: str) -> str:
     """Return an HTML table, list or heading as Markdown; the fragment itself if it cannot be parsed."""
     with suppress(ReadError):
-        return _to_markdown(fragment).strip()
+        return _to_markdown(_parse(fragment)).strip()
     return fragment
 
 
-def _to_markdown(page: str) -> str:
-    shown = apply_raised_tags(page)
+def _parse(page: str) -> Any:
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, huge_tree=True)  # else text below 256 elements is lost
     try:
-        shown = _CHIP.sub(r"</span>, \g<chip>", _CHECKBOX.sub(_check_mark, _resolve_attributes(shown)))
-        shown = _IMAGE.sub(_description, shown)
-        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "")
-    except (ConversionError, ValueError, ParserError) as error:
+        return document_fromstring(apply_raised_tags(page).encode("utf-8", "replace"), parser)
+    except (ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
 
 
-def _check_mark(box: re.Match[str]) -> str:
-    return "☑ " if box["state"] == "on" or (not box["state"] and "checked" in box[0]) else "☐ "
+def _to_markdown(tree: Any) -> str:
+    _resolve_attributes(tree)
+    shown = _CHIP.sub(r"</span>, \g<chip>", tostring(tree, encoding="unicode"))
+    try:
+        return _HEADER.sub(_join_header, convert(shown, _OPTIONS).content or "")
+    except (ConversionError, ValueError) as error:
+        raise ReadError(reason="is HTML that cannot be parsed") from error
 
 
-def _description(image: re.Match[str]) -> str:
-    described = _IMAGE_TEXT.search(image[0])
-    return part_words(image, described[2]) if described else ""
+def _words_for(element: Any) -> str | None:
+    """Return the words that replace a picture or a check box, or None."""
+    kind = element.get("class", "")
+    if element.tag == "img":
+        described = element.get("data-emoji-fallback") or element.get("alt")
+        return f" {described} " if described else ""
+    if element.tag == "input" and element.get("type", "").lower() == "checkbox":
+        return "☑ " if "checked" in element.attrib else "☐ "
+    if kind.startswith("checkbox checkbox-"):  # in Notion's exports
+        return "☑ " if kind.endswith("-on") else "☐ "
+    return None
 
 
 def is_hidden(name: str, attributes: Mapping[str, str]) -> bool:
@@ -157,15 +158,15 @@ def _is_unseen(element: Any) -> bool:
     return is_sign or is_struck or is_dropped or is_hidden(element.tag, element.attrib)
 
 
-def _resolve_attributes(page: str) -> str:
-    """Return a page without what people do not see, and with each table cell that covers several rows repeated."""
-    parser = HTMLParser(encoding="utf-8", remove_comments=True, huge_tree=True)  # else text below 256 elements is lost
-    tree = document_fromstring(page.encode("utf-8", "replace"), parser)
+def _resolve_attributes(tree: Any) -> None:
+    """Remove what people do not see from a page. Repeat each table cell that covers several rows in them."""
     for deep in tree.xpath(f"//*[count(ancestor::*) > {_MAX_DEPTH - 10}]"):  # the converter would drop its text
         deep.text = f" {deep.text or ''}"
         deep.drop_tag()
     for element in tree.xpath("body//*"):
-        if _is_unseen(element):
+        words = "" if _is_unseen(element) else _words_for(element)
+        if words is not None:
+            element.tail = words + (element.tail or "")
             element.drop_tree()
         elif "hidden" in element.attrib or "tabpanel" in element.get("role", ""):  # the converter would drop it
             for name in ("hidden", "style"):
@@ -174,7 +175,6 @@ def _resolve_attributes(page: str) -> str:
         for part in (table, *table.xpath("*[self::tbody or self::tr] | tr/td | tbody/tr | tbody/tr/td")):
             part.tag = "div"
     _repeat_cells(tree)
-    return str(tostring(tree, encoding="unicode"))
 
 
 def _repeat_cells(tree: Any) -> None:
