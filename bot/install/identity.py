@@ -47,12 +47,11 @@ log = structlog.get_logger()
 
 async def _take_over(redis: Redis, target: str, team: str) -> None:
     """Move an older version's keys to prefix ``target``: those of this ``team`` or, if it is empty, of all teams."""
-    source = DEFAULT_PREFIX
     try:
         async with redis.lock(f"{target}:taking_over", timeout=LOCK_TTL_S, blocking_timeout=LOCK_TTL_S):
             moves: dict[str, str] = {}
             mailboxes: dict[str, str] = {}
-            for pattern in (f"{{{source}:*", f"{source}:*"):
+            for pattern in (f"{{{DEFAULT_PREFIX}:*", f"{DEFAULT_PREFIX}:*"):
                 async for old in redis.scan_iter(match=pattern, count=1_000):
                     if new := _new_name(old, target, team):
                         (mailboxes if ":mb:" in new else moves)[old] = new
@@ -104,13 +103,13 @@ async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
 
 async def _move_shared(redis: Redis, target: str, team: str) -> None:
     """Move this team's members of shared keys: dead letters and served places."""
-    source = DEFAULT_PREFIX
-    places: Any = await redis.zrange(f"{source}:served", 0, -1, withscores=True)
+    served = f"{DEFAULT_PREFIX}:served"
+    places: Any = await redis.zrange(served, 0, -1, withscores=True)
     if own := {place: score for place, score in places if not team or team_of(place) == team}:
         await redis.zadd(f"{target}:served", own, nx=True)
-        await redis.zrem(f"{source}:served", *own)
+        await redis.zrem(served, *own)
     for shard in _old_shards(redis):
-        old, new = f"{{{source}:{shard}}}:dead", f"{target}:{{{shard}}}:dead"
+        old, new = f"{{{DEFAULT_PREFIX}:{shard}}}:dead", f"{target}:{{{shard}}}:dead"
         letters: Any = await redis.xrange(old)
         for entry_id, fields in letters:
             if not team or team_of(fields["thread"]) == team:

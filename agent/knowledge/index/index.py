@@ -102,22 +102,18 @@ class KnowledgeIndex(ABC):
         """Return the best passages of the ``seen`` documents, each once, best first; any text is a valid query."""
         if limit < 1:
             return ()
+        most = tables.CANDIDATES * limit
+        meaning, deep = (self.meaning, max(most, COMPARED)) if vector is not None else (None, most)
         for _ in range(2):  # the second time only if a document that was found is replaced meanwhile
-            numbers = self._rank(query, tables.CANDIDATES * limit, vector, seen)
+            ranked = self.by_words(query, deep, seen)
+            ranked = (meaning.rank(vector, ranked, deep, seen) if meaning else ranked)[:most]
+            numbers = [number for number, _ in ranked]
             with self.session() as session:
                 batches = (session.execute(tables.FOUND.format(tables.marks(s)), s) for s in tables.parts(numbers))
                 rows = {row[0]: row for batch in batches for row in batch}
             if len(rows) == len(numbers):
                 break
         return tables.spread((tables.passage_of(rows[number]) for number in numbers if number in rows), limit)
-
-    def _rank(self, query: str, most: int, vector: Any, seen: Condition) -> list[int]:
-        if self.meaning is None or vector is None:
-            ranked = self.by_words(query, most, seen)
-        else:
-            deep = max(most, COMPARED)
-            ranked = self.meaning.rank(vector, self.by_words(query, deep, seen), deep, seen)[:most]
-        return [number for number, _ in ranked]
 
     def by_words(self, query: str, most: int, seen: Condition = EVERY) -> Sequence[Ranked]:
         """Return the numbers of the ``seen`` passages with words of ``query``, best first."""
