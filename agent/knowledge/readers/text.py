@@ -17,6 +17,7 @@ _BOMS: Final = (
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
 _SAMPLE: Final = 4_096
+_SAMPLE_LINES: Final = 200
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
 _EAST_ASIAN: Final = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _MAX_CHAOS: Final = 0.05  # of the detector's estimate: Russian and Western text taken for East Asian has more
@@ -109,17 +110,20 @@ def decode(data: bytes, declared: str = "") -> str:
     if encoding or 2 * broken <= len(text) - len(text.encode("ascii", "ignore")):
         return clean(text)
     is_western = len(data.translate(None, bytes(range(128)))) <= _FOREIGN_SHARE * len(data)
-    for name in filter(None, (declared, "cp1252" if is_western else _east_asian_encoding(sample))):
+    for name in filter(None, (declared, "cp1252" if is_western else _east_asian_encoding(data))):
         with suppress(UnicodeDecodeError, LookupError):
             return clean(data.decode(name))
     raise ReadError(reason="is not UTF-8, nor in the encoding that it names; save it as UTF-8")
 
 
-def _east_asian_encoding(sample: bytes) -> str:
-    """Return the encoding in which a sample is Japanese, Chinese or Korean, or an empty text."""
+def _east_asian_encoding(data: bytes) -> str:
+    """Return the encoding in which the lines that are not ASCII are Japanese, Chinese or Korean, or an empty text."""
     from charset_normalizer import from_bytes  # noqa: PLC0415 - slow to load, and few files need it
 
-    detected = from_bytes(sample, cp_isolation=[*_EAST_ASIAN], threshold=_MAX_CHAOS, enable_fallback=False).best()
+    lines = [line for line in data.splitlines() if not line.isascii()]  # whole: half a character fits no encoding
+    detected = from_bytes(
+        b"\n".join(lines[:_SAMPLE_LINES]), cp_isolation=[*_EAST_ASIAN], threshold=_MAX_CHAOS, enable_fallback=False
+    ).best()
     return detected.encoding if detected else ""
 
 
