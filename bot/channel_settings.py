@@ -106,7 +106,7 @@ class ChannelFile:
 
     def _read(self) -> str:
         with self.path.open("rb") as stream:
-            return stream.read(MAX_FILE_BYTES).decode("utf-8")
+            return stream.read(MAX_FILE_BYTES).decode("utf-8-sig")
 
     def _refresh(self) -> None:
         try:

@@ -27,6 +27,7 @@ from bot import setting_values as values
 from bot.errors import WrongUse
 
 DEFAULT_EMBED_MODEL: Final = "text-embedding-3-small"
+_ENCODING: Final = "utf-8-sig"  # some editors begin the file with a byte order mark
 _OFF: Final = frozenset({"off", "no", "false", "0"})
 _QUOTED: Final = re.compile(r"""\s*(["'])([^"']*)\1\s*""")
 
@@ -38,7 +39,7 @@ def _env(name: str, default: Any, **limits: Any) -> Any:
 class Settings(BaseSettings):
     """The admin's choices. Field names are the variables' names in lower case, without ``ORION_``."""
 
-    model_config = SettingsConfigDict(env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_file=".env", env_file_encoding=_ENCODING, extra="ignore", frozen=True)
 
     slack_bot_token: SecretStr = _env("SLACK_BOT_TOKEN", SecretStr(""))
     slack_app_token: SecretStr = _env("SLACK_APP_TOKEN", SecretStr(""))
@@ -208,8 +209,9 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     logging.getLogger("dotenv").setLevel(logging.ERROR)  # ``unreadable_lines`` reports each line already
     try:
         return Settings(), {}
-    except (UnicodeDecodeError, OSError):
-        unreadable = "is not a readable UTF-8 text; it needs lines like ORION_DOCS=/srv/handbook"
+    except (UnicodeDecodeError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.reason
+        unreadable = f"is not a readable UTF-8 text ({reason}); it needs lines like ORION_DOCS=/srv/handbook"
         file, faults = None, {".env": unreadable}
     except ValidationError as error:
         file, faults = ".env", _describe_errors(error)
@@ -225,7 +227,7 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
 def unreadable_lines() -> list[int]:
     """Return the numbers of ``.env`` lines that are not ``NAME=value``. They are ignored."""
     try:
-        text = Path(".env").read_text(encoding="utf-8")
+        text = Path(".env").read_text(encoding=_ENCODING)
     except (OSError, UnicodeDecodeError):
         return []
     return [binding.original.line for binding in parse_stream(StringIO(text)) if binding.error]
@@ -285,7 +287,9 @@ def feed_environment() -> dict[str, str]:
 def environment_for_mcp() -> dict[str, str]:
     """Return the variables for ``${NAME}`` in the file of MCP servers: the environment's and .env's."""
     with suppress(OSError, UnicodeDecodeError):
-        return {name: value for name, value in dotenv_values(".env").items() if value is not None} | dict(os.environ)
+        return {
+            name: value for name, value in dotenv_values(".env", encoding=_ENCODING).items() if value is not None
+        } | dict(os.environ)
     return dict(os.environ)
 
 

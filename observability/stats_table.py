@@ -38,7 +38,7 @@ def read_prices(home: Path) -> Prices:
     """Read a ``Price`` for each model from ``prices.toml``; empty if the file is missing or unusable."""
     path = home / "prices.toml"
     try:
-        read = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        read = tomllib.loads(path.read_text(encoding="utf-8-sig")) if path.exists() else {}
         return {model: Price(**{name: float(price) for name, price in each.items()}) for model, each in read.items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         remedy = 'each model needs a table, such as ["gpt-5-mini"] with input = 0.25 and output = 2.0'

@@ -260,7 +260,7 @@ def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
     if path is None:
         return ()
     try:
-        return read_servers(path.read_text(encoding="utf-8"), environment_for_mcp())
+        return read_servers(path.read_text(encoding="utf-8-sig"), environment_for_mcp())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         message = f"ORION_MCP_CONFIG names {path}, which cannot be read ({reason})."

@@ -28,13 +28,14 @@ def write_docs(folder: Path, audience: str = "") -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"# Canteen {name[:5]}\n\n{text}")
     if audience:
-        (folder / "south" / "orion-audience.toml").write_text(f"audience = [{audience}]\n")
+        (folder / "south" / "orion-audience.toml").write_text(f"\ufeffaudience = [{audience}]\n")
     return folder
 
 
 async def test_documents_instruction_and_language_apply_only_in_their_channel(tmp_path: Path, redis_url: str) -> None:
     file = tmp_path / "channels.toml"
-    file.write_text(f'[{CHANNEL}]\ndocuments = ["south/"]\ninstruction = "Name the hours first."\nlanguage = "de"\n')
+    written = f'[{CHANNEL}]\ndocuments = ["south/"]\ninstruction = "Name the hours first."\nlanguage = "de"\n'
+    file.write_text(f"\ufeff{written}")  # as an editor under Windows saves it
     async with ScriptedOpenAI(
         decisions=lambda _: RESPOND, drafts=lambda _: says("<answer>NOT_IN_SOURCES</answer>")
     ) as server:

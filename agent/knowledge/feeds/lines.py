@@ -87,7 +87,7 @@ class Printer:
 def read_config(path: Path) -> dict[str, Any]:
     """Return the settings of a feed. Raises ``FeedError``."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise FeedError(why=f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 

@@ -45,7 +45,7 @@ class Audiences:
     def parse(self, name: str, data: bytes) -> str:
         """Return the audience in an audience file. An invalid file is reported, and no one sees its documents."""
         try:
-            fields = tomllib.loads(data[:_MAX_BYTES].decode())
+            fields = tomllib.loads(data[:_MAX_BYTES].decode("utf-8-sig"))
         except ValueError:  # tomllib's error is a ValueError, and so is text that is not UTF-8
             fields = {}
         audience = parse_audience(fields.get("audience")) if set(fields) == {"audience"} else None

@@ -49,7 +49,7 @@ def test_an_empty_variable_is_unset_but_an_empty_switch_is_off(monkeypatch: pyte
 
 
 def test_the_dotenv_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=4000\n")
+    (tmp_path / ".env").write_text("\ufeffORION_GENERAL=refuse\r\nORION_PORT=4000\r\n")  # as Windows writes it
     settings = load_settings(port=5000)
     assert settings.general == "refuse"
     assert settings.port == 5000
@@ -131,7 +131,10 @@ def test_binary_dotenv_does_not_affect_the_environment(tmp_path: Path, monkeypat
     assert unreadable_lines() == []
     assert find_unknown_names() == {}
     monkeypatch.setenv("ORION_PORT", "abc")
-    with pytest.raises(WrongUse, match=r"(?s)\.env is not a readable.*ORION_PORT must be a whole number"):
+    with pytest.raises(
+        WrongUse,
+        match=r"(?s)\.env is not a readable UTF-8 text \(invalid start byte\).*ORION_PORT must be a whole number",
+    ):
         read_settings()
 
 

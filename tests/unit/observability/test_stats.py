@@ -115,7 +115,7 @@ PRICES = '["m-1"]\ninput = 2.0\ncached_input = 0.5\noutput = 10\n'
 
 def all_days(summary: Summary, prices: str, folder: Path) -> list[str]:
     """The cells of the table's last line."""
-    (folder / "prices.toml").write_text(prices)
+    (folder / "prices.toml").write_text(f"\ufeff{prices}")
     out = io.StringIO()
     Console(file=out, width=80).print(stats_table(summary, prices=read_prices(folder)))
     return next(cells for line in out.getvalue().splitlines() if (cells := line.split())[:1] == ["all"])

@@ -195,7 +195,7 @@ async def test_commands_report_an_unreachable_shared_index(tmp_path: Path) -> No
 
 def config(tmp_path: Path, **servers: Any) -> Path:
     path = tmp_path / "mcp.json"
-    path.write_text(json.dumps({"mcpServers": servers}))
+    path.write_text("\ufeff" + json.dumps({"mcpServers": servers}))
     return path
 
 

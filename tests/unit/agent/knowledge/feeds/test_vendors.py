@@ -52,7 +52,7 @@ class InHere(FeedSource):
 def feed(system: str, folder: Path, config: str, kind: type[FeedSource] = InHere) -> FeedSource:
     """Return the shipped program with a settings file, as ORION_FEEDS would name it."""
     file = folder / f"{system}.toml"
-    file.write_text(config)
+    file.write_text(f"\ufeff{config}")
     environment = (("PATH", os.defpath), ("PYTHONPATH", str(ROOT)))
     return kind(command=(sys.executable, "-m", "bot", "feed", system, str(file)), environment=environment)
 
