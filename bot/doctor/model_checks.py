@@ -55,13 +55,9 @@ async def check_model(settings: Settings, within_s: float) -> Finding:
     """Ask the deciding model for a decision, and for an answer unless a separate one writes."""
     if not settings.uses_server:
         return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
-
-    async def ask(opened: OpenAIModel) -> None:
-        await opened.decide(_DECIDE)
-        if settings.write_model in {"", settings.model_name}:
-            await _read_answer(opened)
-
-    return await _ask_model(settings, within_s, ask)
+    finding = await _ask_model(settings, within_s, lambda opened: opened.decide(_DECIDE))
+    is_writer = settings.write_model in {"", settings.model_name}
+    return await _check_answer(settings, within_s) if is_writer and not isinstance(finding, Problem) else finding
 
 
 async def check_context(settings: Settings, within_s: float) -> Finding:
@@ -95,13 +91,23 @@ async def check_write_model(settings: Settings, within_s: float) -> Finding:
     """Ask the writing model for an answer, if it is a separate one: without it Orion cannot write answers."""
     if not settings.uses_server or settings.write_model in {"", settings.model_name}:
         return ""
-    return await _ask_model(settings, within_s, _read_answer, settings.write_model)
+    return await _check_answer(settings, within_s, settings.write_model)
 
 
-async def _read_answer(opened: OpenAIModel) -> None:
-    async with aclosing(opened.write(_WRITE).pieces) as pieces:
-        async for _ in pieces:
-            pass
+async def _check_answer(settings: Settings, within_s: float, model: str = "") -> Finding:
+    """Ask for an answer as a stream. One that has begun may take longer."""
+
+    async def ask(opened: OpenAIModel) -> None:
+        has_begun = False
+        try:
+            async with asyncio.timeout(within_s * 0.9), aclosing(opened.write(_WRITE).pieces) as pieces:
+                async for _ in pieces:
+                    has_begun = True
+        except TimeoutError:
+            if not has_begun:
+                raise
+
+    return await _ask_model(settings, within_s, ask, model)
 
 
 async def check_judge(settings: Settings, within_s: float) -> Finding:

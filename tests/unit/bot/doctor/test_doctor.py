@@ -225,10 +225,13 @@ async def test_a_model_server_that_replies_with_nonsense_is_reported_as_such(tmp
     assert "LLMError" not in found["Model"].detail
 
 
-async def test_a_server_that_breaks_off_its_streams_is_reported(tmp_path: Path) -> None:
+async def test_a_server_that_breaks_off_its_streams_is_reported_and_a_slow_one_is_not(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[says("<answer>120", done=False)]) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert found["Model"].detail == "m: the stream ended before the reply was complete"
+    slow = says("<answer>120", before_end=asyncio.Event())
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=[slow]) as server:
+        assert (await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"), within_s=2))["Model"].ok
 
 
 async def test_the_judge_is_asked_too(tmp_path: Path) -> None:
