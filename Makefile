@@ -33,7 +33,7 @@ help:
 	@sed -n '/^$$/q; s/^# //p' Makefile
 
 # A .venv is made again if its Python was upgraded, lacks pip or is not the one that PYTHON= names, or if it was moved.
-STALE := $(shell $(PY) -I -c 'import pip' 2>/dev/null && pwd -P | cmp -s - .venv/.python || echo yes)
+STALE := $(shell $(PY) -I -c 'import pip' 2>/dev/null && [ "$$(pwd -P)" = "$$(cat .venv/.python)" ] || echo yes)
 ifeq ($(origin PYTHON),command line)
 STALE += $(shell [ "$$($(PYTHON) -V 2>&1)" = "$$($(PY) -V 2>&1)" ] || echo yes)
 endif
@@ -54,7 +54,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 endef
 export one_at_a_time
 
-ifndef LOCKED
+ifndef WITH_LOCK
 .venv/.runtime: requirements/runtime.txt pyproject.toml
 .venv/.dev: .venv/.runtime requirements/dev.txt
 .venv/.llm: .venv/.dev requirements/llm.txt
@@ -63,7 +63,7 @@ ifndef LOCKED
 	  echo "Orion needs Python 3.11 or newer, and '$(PYTHON)' is older or missing. Install one, or name it: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo "This Python has no 'venv'. On Debian or Ubuntu: apt-get install python3-venv"; exit 2; }
-	@$(PYTHON) -c "$$one_at_a_time" $(MAKE) --no-print-directory LOCKED=1 $@
+	@$(PYTHON) -c "$$one_at_a_time" $(MAKE) --no-print-directory WITH_LOCK=1 $@
 ifneq ($(strip $(STALE)),)
 .PHONY: .venv/.runtime
 endif
