@@ -215,6 +215,7 @@ def closed_port() -> str:
 
 EXITING = """
 import asyncio, sys, time
+from observability.langfuse.connection import Connection
 from observability.langfuse.tracing import Tracer
 async def main():
     tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=sys.argv[1]))
