@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import urljoin
 
 from agent.knowledge.readers.document import Content, ReadDocument, ReadLimits, clean, raise_or_lower, whole
@@ -20,7 +21,7 @@ _SAMPLE: Final = 4_096
 _SAMPLE_LINES: Final = 200
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters; text with more is in another encoding
 _EAST_ASIAN: Final = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
-_MAX_CHAOS: Final = 0.05  # of the detector's estimate: Russian and Western text taken for East Asian has more
+_MAX_CHAOS: Final = 0.06  # of the detector's estimate: Russian and Western text taken for East Asian has more
 _ZERO_SHARE: Final = 0.001  # share of zero bytes: browsers and editors ignore a stray one
 CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)"
@@ -118,13 +119,16 @@ def decode(data: bytes, declared: str = "") -> str:
 
 def _east_asian_encoding(data: bytes) -> str:
     """Return the encoding in which the lines that are not ASCII are Japanese, Chinese or Korean, or an empty text."""
-    from charset_normalizer import from_bytes  # noqa: PLC0415 - slow to load, and few files need it
+    from charset_normalizer.md import mess_ratio  # noqa: PLC0415 - slow to load, and few files need it
 
     lines = [line for line in data.splitlines() if not line.isascii()]  # whole: half a character fits no encoding
-    detected = from_bytes(
-        b"\n".join(lines[:_SAMPLE_LINES]), cp_isolation=[*_EAST_ASIAN], threshold=_MAX_CHAOS, enable_fallback=False
-    ).best()
-    return detected.encoding if detected else ""
+    least, best = _MAX_CHAOS, ""
+    for encoding in _EAST_ASIAN:
+        with suppress(UnicodeDecodeError):
+            text = normalize("NFKC", b"\n".join(lines[:_SAMPLE_LINES]).decode(encoding))  # ① is usual, but not to it
+            if (chaos := mess_ratio(text)) < least:
+                least, best = chaos, encoding
+    return best
 
 
 def _utf16_without_mark(data: bytes) -> str:

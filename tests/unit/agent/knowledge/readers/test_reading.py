@@ -182,6 +182,7 @@ def test_unreadable_input_is_refused_with_the_reason(name: str, data: bytes, sai
         ("a.html", '<meta charset="shift_jis"><p>日本語</p>'.encode("shift_jis"), "日本語"),
         ("a.txt", "休暇は①20日です。\n".encode("cp932") * 9_000, "休暇は①20日です。"),
         ("a.log", b"ok\n" * 9_000 + "エラーが発生しました。\n".encode("cp932") * 900, "エラーが発生しました。"),
+        ("a.txt", "【重要】～お知らせ～\n・終了：１８時３０分\n※詳細は別紙①②を参照\n".encode("cp932"), "※詳細は別紙①②"),
         ("a.csv", "氏名,部署\n山田太郎,営業部\n".encode("euc_jp"), "| 山田太郎 | 営業部 |"),
         ("a.md", ("a" + "年假为二十天。请向人事部申请。\n" * 9_000).encode("gb18030"), "年假为二十天。"),
         ("a.txt", "年假為二十天。請向人事部申請。".encode("big5"), "年假為二十天。"),
