@@ -75,7 +75,8 @@ _MDX_CODE: Final = (
     (re.compile(r"</?[A-Z][\w.]*(?:\s(?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)?/?>|</?>"), ""),
 )
 _COMPONENT: Final = re.compile(  # in Markdown of Docusaurus, React or VitePress, which is MDX in all but its name
-    r"^import\s[^\n]+\sfrom\s+[\"'][^\"'\n]+[\"'];?[ \t]*$|</[A-Z]+[a-z]\w*>|<[A-Z]+[a-z]\w*(?:\s[^<>]*)?/>|\{/\*",
+    r"^import\s(?:[^\n]+\sfrom\s+)?[\"'][^\"'\n]+[\"'];?[ \t]*$|^export (?:const|default|function)\b"
+    r"|^(?! {4}|\t)[^\n]*?(?:</[A-Z]+[a-z]\w*>|<[A-Z]+[a-z]\w*(?:\s[^<>]*)?/>|\{/\*)",  # not in indented code
     re.MULTILINE,
 )
 # Properties that a component shows: ``<Card title="Team plan">``.

@@ -388,10 +388,11 @@ def test_a_modified_date_comes_before_a_created_one_and_a_commit_before_the_head
         ("import Tabs from '@theme/Tabs';\n<Tabs>\n<TabItem label=\"Linux\">apt</TabItem>\n</Tabs>", "Linux apt"),
         ('## Use `it` {/*use-it*/}\n<Badge text="beta" />\n`List<T>`', "## Use `it`\nbeta\n`List<T>`"),
         ("A List<T>, a <B>bold</B> x.\n`</Tabs>`", "A List<T>, a bold x.\n`</Tabs>`"),
+        ("Set:\n\n    <IfModule x.c>\n    </IfModule>", "Set:\n    <IfModule x.c>\n    </IfModule>"),
         ("Shown.\n{ .annotate }\n<code>a_b</code>", "Shown.\na_b"),
         (':::tip{icon="heart"}\nDo.\n:::\n:::note[Mind]{icon="x"}\nIt.\n:::', "**Tip**\nDo.\n**Mind**\nIt."),
     ],
-    ids=range(36),
+    ids=range(37),
 )  # fmt: skip
 def test_markdown_is_read_as_a_browser_and_a_site_generator_show_it(text: str, shown: str) -> None:
     lines = (line.rstrip() for line in read("a.md", text).parts[0].text.splitlines())
