@@ -99,9 +99,11 @@ class SqliteIndex(KnowledgeIndex):
     def _connect(self) -> _SqliteSession:
         # One thread at a time uses it, but not always the same one. We begin transactions ourselves.
         wait_s, address = 0.0 if self._max_steps else _WAIT_S, f"{self.path.absolute().as_uri()}?mode=rw"  # not created
+        # A cached statement would add the steps of its earlier runs, and no statement takes long to prepare.
         session = sqlite3.connect(
-            address, wait_s, isolation_level=None, check_same_thread=False, factory=_SqliteSession, uri=True
-        )
+            address, wait_s, isolation_level=None, check_same_thread=False, factory=_SqliteSession,
+            cached_statements=0, uri=True,
+        )  # fmt: skip
         session.set_progress_handler(lambda: 1, self._max_steps)
         try:
             session.path, session.opened = self.path, self.path.stat()
