@@ -338,10 +338,11 @@ def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[di
         for candidate in (rest, _TRAILING_COMMA.sub(r"\1", rest)):
             try:
                 value, end = decoder.raw_decode(candidate)
+                if "\\u" in candidate:  # a tool could not store half a surrogate pair
+                    value = json.loads(join_surrogates(json.dumps(value, ensure_ascii=False)))
             except (ValueError, RecursionError):
                 continue
-            # A tool could not store half a surrogate pair.
-            yield json.loads(join_surrogates(json.dumps(value, ensure_ascii=False))) if "\\u" in candidate else value
+            yield value
             text = candidate
             break
         else:

@@ -34,7 +34,7 @@ _TOO_LARGE: Final = re.compile(
     r"|context ?(?:window|length|size) ?exceed|exceed.{0,12}\bcontext"
     r"|[超过過][长長]|超[过過出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超|長すぎ|너무 [길긴깁]"
     # in any language: a number of tokens, or a context with a number
-    r"|\d{3,}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
+    r"|\d{3}\W{0,3}(?:tokens?\b|jetons?\b|токен|トークン|토큰|令牌)"
     r"|(?:token数|トークン|토큰|токен|令牌|上下文|コンテキスト|컨텍스트|контекст|\b[ck]onte[sx]t)\D{0,30}\d{3}"
 )
 _TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})

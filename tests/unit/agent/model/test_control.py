@@ -72,6 +72,12 @@ def test_unreadable_input_is_refused_with_the_reason(text: str, reason: str) -> 
         read_json(text)
 
 
+def test_nested_input_is_refused_at_any_depth() -> None:
+    for depth in range(800, 1_010):  # around Python's limit of recursion
+        with pytest.raises(ControlError, match="JSON object"):
+            read_json(r'{"a":' * depth + r'"\u0041"' + "}" * depth)
+
+
 @settings(deadline=None)
 @given(st.text(alphabet='{}[]",: \\actionrespd<>/', max_size=200))
 def test_any_text_is_an_action_or_a_reason(text: str) -> None:
