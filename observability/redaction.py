@@ -68,9 +68,9 @@ _SHAPES: Final = tuple(
         (("-----begin",), r"()-----BEGIN[ A-Z]*PRIVATE[ ]KEY(?:[ ]BLOCK)?-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)"),
         (("access_token$", "private-lines", "private-", "hooks/catch/", "wifi:", '"auth"'),
          r"""(access_token\$production\$|Private-Lines:[ ]\d+\s+|/ical/[^\s/]+/private-|hooks/catch/\d+/
-         |WIFI:[^\n]*?;P:|"auth"\s?:\s?")[\w$+/=-]{6,}"""),
+         |WIFI:[^\n]{0,80}?;P:|"auth"\s?:\s?")[\w$+/=-]{6,}"""),
         (("--", "sshpass", "redis-cli"),
-         rf"""((?:(?i:(?<!-)--(?=[a-z])[\w-]{{0,30}}(?:{_NAMED}))|sshpass\s-p|redis-cli\b[^\n]*?\s-a)[\s=]["']?)[^\s"']{{4,}}"""),
+         rf"""((?:(?i:(?<![\w-])--(?=[a-z])[\w-]{{0,30}}(?:{_NAMED}))|sshpass\s-p|redis-cli\b[^\n]{{0,200}}?\s-a)[\s=]["']?)[^\s"']{{4,}}"""),
         (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
         (("http",), r"(https?://)[^\s/?\#@:]+(?=@)"),  # a token may take the place of a user name
         (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),

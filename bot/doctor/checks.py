@@ -273,7 +273,7 @@ async def check_langfuse(settings: Settings, within_s: float) -> Finding:
         ):
             status, projects = reply.status, objects(await _json_of(reply), "data")
             version = string(await _json_of(health), "version")
-    except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+    except (aiohttp.ClientError, OSError, ValueError) as error:  # a time-out is an OSError, ValueError a host's name
         remedy = _CERTIFICATE if isinstance(error, aiohttp.ClientSSLError) else _LANGFUSE
         return Problem(f"{host} cannot be reached ({type(error).__name__})", remedy)
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))

@@ -86,7 +86,8 @@ def span_exporter(connection: Connection) -> OTLPSpanExporter:
     session.trust_env = not is_loopback(connection.host)  # a proxy would take "localhost" for its own machine
     # The library has its own bundle. Without the host's, traces to a server with a private authority were lost.
     trusted = ssl.get_default_verify_paths()
-    session.auth = (connection.public_key, connection.secret_key)  # a header would lose to an entry in ~/.netrc
+    # A header would lose to an entry in ~/.netrc, and a key of other letters than Latin-1 must not be a crash.
+    session.auth = requests.auth.HTTPBasicAuth(connection.public_key, connection.secret_key.encode())
     return OTLPSpanExporter(
         endpoint=f"{connection.host}{_SPANS}",
         headers={

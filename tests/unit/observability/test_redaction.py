@@ -129,7 +129,8 @@ def test_any_value_can_be_redacted(value: object) -> None:
     "piece",
     [
         "eyJaaaaaaaa.", "xoxb-", "://a:", "password=", "-----BEGIN PRIVATE KEY-----", "sk-", "bearer ", "?token",
-        "a=", "secret", "hooks.slack.com/", "discord", "https://a", "sk", "gl",
+        "a=", "secret", "hooks.slack.com/", "discord", "https://a", "sk", "gl", "redis-cli ",
+        "WIFI:", "a--",
     ],
 )  # fmt: skip
 def test_redaction_is_linear(piece: str) -> None:

@@ -308,10 +308,11 @@ async def test_a_server_that_is_not_langfuse_or_not_trusted_is_reported(tmp_path
         answering(lambda *_: (200, b"<html>Sign in</html>")) as port,
         behind_tls(own_certificate(tmp_path), []) as untrusted,
     ):
-        addresses = (f"http://127.0.0.1:{port}", untrusted)
+        addresses = (f"http://127.0.0.1:{port}", untrusted, "https://langfuse..example")
         settings = [settings_in(tmp_path, "", langfuse_base_url=address, **keys) for address in addresses]
-        page, stranger = [(await checks(one))["Langfuse"] for one in settings]
+        page, stranger, misspelled = [(await checks(one))["Langfuse"] for one in settings]
     assert (page.ok, page.detail) == (False, f"{addresses[0]} does not answer as Langfuse does")
+    assert (misspelled.ok, "cannot be reached" in misspelled.detail) == (False, True)
     assert (stranger.ok, "Certificate" in stranger.detail, "SSL_CERT_FILE" in stranger.remedy) == (False, True, True)
 
 

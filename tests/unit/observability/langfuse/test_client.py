@@ -173,9 +173,13 @@ async def test_a_password_file_does_not_replace_the_keys(monkeypatch: pytest.Mon
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("observability.langfuse.client.is_loopback", lambda _: False)
-    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+    async with LangfuseReceiver() as receiver:
+        connection = Connection(public_key="pk", secret_key="“sk”", host=receiver.url)
+        tracer = Tracer(connection)
         await one_turn(tracer)
-    assert {headers["Authorization"] for headers in receiver.headers} == {aiohttp.encode_basic_auth("pk", "sk")}
+        await tracer.aclose()
+    assert {headers["Authorization"] for headers in receiver.headers} == {aiohttp.encode_basic_auth("pk", "“sk”")}
+    assert receiver.spans
 
 
 async def test_half_an_emoji_and_a_very_large_number_are_sent() -> None:
