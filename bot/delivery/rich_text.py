@@ -8,7 +8,8 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from agent.knowledge.slack_message import unescape_wire
@@ -147,22 +148,21 @@ def _split_lines(chunk: str) -> Iterator[list[Segment]]:
 def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
     """Return the elements of one line, with marks that pair up as styles."""
     line = "".join(text if kind == "text" else "\0" * len(text) for kind, text in pieces)
-    spans = [*emphasised(line, 0, len(line))]
-    marks = {place for start, end in spans for place in (start - 1, end)}
+    around = [""] * len(line)  # the marks of each character
+    marks: set[int] = set()
+    for start, end in emphasised(line, 0, len(line)):
+        marks |= {start - 1, end}
+        around[start:end] = [signs + line[start - 1] for signs in around[start:end]]
     elements: list[Block] = []
     offset = 0
     for kind, text in pieces:
-        end = offset + len(text)
-        cuts = {place for mark in marks for place in (mark, mark + 1) if offset < place < end}
-        for first, last in pairwise([offset, *sorted(cuts), end]):
-            if first in marks:
-                continue
-            element = _element(kind, text[first - offset : last - offset])
-            styles = {_STYLES[line[start - 1]]: True for start, stop in spans if start <= first < stop}
-            style = {**element.get("style", {}), **styles}
+        shown = [(around[offset + at], char) for at, char in enumerate(text) if offset + at not in marks]
+        for signs, group in groupby(shown, itemgetter(0)):
+            element = _element(kind, "".join(char for _, char in group))
+            style = {**element.get("style", {}), **{_STYLES[sign]: True for sign in signs}}
             styled = style and element["type"] in {"text", "link"}
             _extend(elements, [{**element, "style": style} if styled else element])
-        offset = end
+        offset += len(text)
     return elements
 
 

@@ -14,6 +14,8 @@ from verification.text.language import load_table
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
+_URL_BEFORE = re.compile(r"://\S*\Z")
+_MAX_URL = 300  # maximum characters between the scheme and a star
 _MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")  # CommonMark's autolinks
 _AUTOLINK = re.compile(rf"<{ANY_SCHEME}:[^<>\s]*>", re.IGNORECASE)
 _CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>", re.IGNORECASE)
@@ -88,11 +90,15 @@ class Inline:
                 self.page.replace("html", run.start, run.end, "")
 
     def _escape_stars(self, runs: Sequence[emphasis.Run], pairs: Sequence[emphasis.Pair]) -> None:
-        """Escape stars that are no emphasis here but would be in standard Markdown: "2**10 and 3**4"."""
+        """Escape stars that are no emphasis here but would be in standard Markdown: "2**10 and 3**4".
+
+        In a bare URL a backslash would lead elsewhere.
+        """
         paired = {at for pair in pairs for span in (pair[:2], pair[2:4]) for at in range(*span)}
         for run in runs:
             touches = self.text[max(self.start, run.start - 1) : min(self.end, run.end + 1)].strip(" \t\n*")
-            if run.mark == "*" and touches and paired.isdisjoint(range(run.start, run.end)):
+            in_url = _URL_BEFORE.search(self.text, max(self.start, run.start - _MAX_URL), run.start)
+            if run.mark == "*" and touches and not in_url and paired.isdisjoint(range(run.start, run.end)):
                 self.page.edit(run.start, run.end, "\\*" * (run.end - run.start))
 
     def code(self, match: re.Match[str]) -> int:

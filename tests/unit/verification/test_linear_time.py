@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from agent.model.chat_reply import tags_of
+from bot.delivery.rich_text import rich_text
 from verification.check import check
 from verification.claims.claims import claims
 from verification.claims.small_talk import states_nothing
@@ -56,6 +57,7 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
         5_000, ["*", "<", "`", "[", ">", "](", "[a](", "<b>", "a**b", "_a__b", "&", "\\", "| ", "> "],
     ),
     lambda noise: unwrap(f'print "{noise}" zz'): (10_000, ["\\", '\\"', "a. "]),
+    rich_text: (3_000, ["`a`*b* ", "\\*", "*_~", "*a* "]),
     draw: (2_000, ["x"]),
     claims: (10_000, ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "]),
     lambda noise: tags_of(noise).draft: (100_000, ["x <think> y ", "</think>"]),

@@ -20,7 +20,7 @@ from tests.support.scripted_orion import LIMIT
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, body, draft, pieces, stage
 from tests.support.waiting import wait_until
 from verification.check import check
-from verification.types import Draft
+from verification.types import Draft, Source
 
 SECOND = "Bursts of up to 50 requests a second are accepted [1]."
 
@@ -207,6 +207,13 @@ def test_signs_that_are_no_emphasis_stay_in_a_stream(words: str) -> None:
     assert MarkdownIt("commonmark").renderInline(join_emphasis(chunk)) == (
         f"Use {escape(words, quote=False)} <strong>now</strong>"
     )
+
+
+def test_an_address_with_stars_leads_to_the_same_page_in_a_stream() -> None:
+    words = "Allow https://*.acme.test/a*b and https://acme.test/* here."
+    page = Source(id=1, title="Firewall", text=words)
+    (chunk,) = check(Draft(text=f"{words} [1]", sources=(page,), dialect="markdown")).chunks
+    assert chunk == f"{words} [1]"
 
 
 def test_code_that_begins_next_to_the_ticks_is_whole_in_a_stream() -> None:
