@@ -147,6 +147,12 @@ class KnowledgeIndex(ABC):
             found = map(tables.document_of, session.execute(tables.DOCUMENTS.format("''", condition), values))
             return tuple(sorted(found, key=lambda document: document.id))
 
+    def has_documents(self, seen: Condition = EVERY) -> bool:
+        """Return True if there are ``seen`` documents."""
+        condition, values = seen
+        with self.session() as session:
+            return bool(session.execute(f"{tables.DOCUMENTS.format('1', condition)} LIMIT 1", values).fetchone())
+
     def document(self, name_or_id: str, seen: Condition = EVERY) -> Document | None:
         """Return one document with its text, by id, title or file name (case and suffix do not matter)."""
         condition, values = seen
@@ -271,6 +277,10 @@ class SeenBy:
     def documents(self) -> tuple[Document, ...]:
         """Return the documents that all viewers may see."""
         return self._index.documents(self._seen)
+
+    def has_documents(self) -> bool:
+        """Return True if there are documents that all viewers may see."""
+        return self._index.has_documents(self._seen)
 
     def document(self, name_or_id: str) -> Document | None:
         """Return one document that all viewers may see."""

@@ -88,7 +88,7 @@ class SearchTool(_KnowledgeTool):
         # Ask before the search: what is read in between is then reported as missing, not the other way round.
         so_far = index.documents_so_far()
         hits = index.search(query, limit=limit + 1, vector=vector)
-        if not hits and not index.documents():
+        if not hits and not index.has_documents():
             return ToolResult(content=NO_DOCUMENTS, documents_so_far=so_far)
         stretches, left_out = expand_hits(hits[:limit], index.part, tokens=self.source_tokens)
         lines = []

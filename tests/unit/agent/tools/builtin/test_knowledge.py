@@ -61,6 +61,8 @@ async def test_a_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_pa
 def canteen(tmp_path: Path) -> Iterator[SqliteIndex]:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("# Alpha\n\nThe canteen opens at noon.\n")
+    for n in range(100):
+        (tmp_path / f"docs/{n}.md").write_text(f"# Page {n}\n\nText.")
     with SqliteIndex.open(tmp_path / "index.db") as index:
         index.index([tmp_path / "docs"])
     with SqliteIndex(tmp_path / "index.db") as index:
@@ -77,6 +79,7 @@ async def test_only_a_short_search_stays_in_the_event_loop(canteen: SqliteIndex,
     for _ in range(20):  # the steps of earlier searches do not count
         result = await SearchTool(canteen).run({"query": "canteen"})
         assert [source.title for source in result.sources] == ["Alpha"]
+        assert not (await SearchTool(canteen).run({"query": "elephants"})).sources
     assert bool(threads) == (not is_short)
     assert threading.get_ident() not in threads
 
