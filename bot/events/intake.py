@@ -192,13 +192,7 @@ def _parse_edit(reading: _Reading) -> Incoming:
     grows = after.content.shares and len(after.content.text) > len(before.content.text)
     if not edited and (grows or len(ids) > len(earlier_ids)):
         # Slack adds a linked message or file a second later. The event counts as a fuller one of the same message.
-        shown = {
-            **reading.event,
-            "subtype": "",
-            **after.message,
-            "type": "message",
-            "event_ts": after.message.get("ts"),
-        }
+        shown = {**reading.event, "subtype": "", **after.message, "event_ts": after.message.get("ts")}
         return _parse(replace(reading, event=shown, message=shown))
     if (before.message and same) or not edited:
         raise Ignored(reason="not_an_edit")

@@ -145,9 +145,7 @@ class Client(Langfuse):
             span_exporter=span_exporter(connection),
             httpx_client=self._http,
         )
-        if (
-            not connection.debug
-        ):  # for each failed request: `langfuse_failing` says it once. The import shows them again.
+        if not connection.debug:  # `langfuse_failing` says each failure once. The import shows them again.
             logging.getLogger("langfuse").setLevel(logging.CRITICAL)
         if self._resources is not None:
             atexit.unregister(self._resources.shutdown)  # it blocks for half a minute if the host hangs

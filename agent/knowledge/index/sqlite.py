@@ -24,10 +24,7 @@ _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="te
 # 10,000 passages takes fewer.
 MAX_LOOP_STEPS: Final = 1_000_000
 _WAIT_S: Final = 30.0  # wait until another process has written its batch: seconds on a busy disk
-_AWAY: Final = frozenset(
-    getattr(sqlite3, f"SQLITE_{name}") for name in ("BUSY", "INTERRUPT", "CANTOPEN", "IOERR", "CORRUPT", "NOTADB")
-)
-_PRIMARY_CODE: Final = 0xFF  # the lower bits of an error code, without its details
+_AWAY: Final = tuple(f"SQLITE_{name}" for name in ("BUSY", "INTERRUPT", "CANTOPEN", "IOERR", "CORRUPT", "NOTADB"))
 
 
 class _SqliteSession(sqlite3.Connection):
@@ -115,7 +112,7 @@ class SqliteIndex(KnowledgeIndex):
         return session
 
     def _explain(self, error: Exception) -> Exception:
-        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE in _AWAY:
+        if getattr(error, "sqlite_errorname", "").startswith(_AWAY):  # details may follow, as in SQLITE_IOERR_READ
             return KnowledgeAwayError(str(error))
         with closing(self._connect()) as session:  # another version may have replaced the tables
             return error if self._is_current(session) else KnowledgeAwayError(REBUILT)
