@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from agent.knowledge.readers.document import Content, Form, ReadLimits, whole
 from agent.knowledge.readers.text import decode
 
+_ORG_LINES: Final = r"(?:.*\n){1,1000}?"  # a limit keeps many blocks without an end linear
 # Comments, blocks of code, in which nothing is a comment or a heading, and headings.
 _PATTERNS: Final[dict[Form, re.Pattern[str]]] = {
     "asciidoc": re.compile(
@@ -16,8 +17,8 @@ _PATTERNS: Final[dict[Form, re.Pattern[str]]] = {
         re.MULTILINE,
     ),
     "org": re.compile(
-        r"^[ \t]*(?P<hidden>#\+begin_comment\b[\s\S]*?^[ \t]*#\+end_comment[ \t]*$|#(?:[ \t].*)?$)"
-        r"|^[ \t]*#\+begin_(?P<block>\w+)\b[\s\S]*?^[ \t]*#\+end_(?P=block)[ \t]*$"
+        rf"^[ \t]*(?P<hidden>#\+begin_comment\b{_ORG_LINES}[ \t]*#\+end_comment[ \t]*$|#(?:[ \t].*)?$)"
+        rf"|^[ \t]*#\+begin_(?P<block>\w+)\b{_ORG_LINES}[ \t]*#\+end_(?P=block)[ \t]*$"
         r"|^(?P<depth>\*{1,20})[ \t]+(?P<title>\S.*?)(?:[ \t]+:[\w@#%:]+:)?[ \t]*$",
         re.MULTILINE | re.IGNORECASE,
     ),

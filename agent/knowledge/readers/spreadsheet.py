@@ -241,6 +241,7 @@ def _with_unit(value: float, number_format: str) -> str:
     number = Decimal(f"{value:.15g}") * (100 if is_percent else 1)
     if digits and digits[0] != "General" and abs(value) < _MAX_ROUNDED and not _OTHER_FORM.search(bare):
         places = len(re.sub(r"\D", "0", digits[0].strip(" ,").partition(".")[2]))
+        places = min(places, 15 - number.adjusted())  # more than the number has would overflow
         number = number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP) + 0  # no "-0"
     text = f"{number.normalize():f}"
     if is_percent or set(shown) == {"0"}:  # "00000" shows 1234 as 01234

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.knowledge.readers.markup import headings_in
 from agent.model.chat_reply import tags_of
 from bot.delivery.rich_text import rich_text
 from verification.check import check
@@ -58,6 +59,7 @@ NOISE: dict[Callable[[str], object], tuple[int, list[str]]] = {
     ),
     lambda noise: unwrap(f'print "{noise}" zz'): (10_000, ["\\", '\\"', "a. "]),
     rich_text: (3_000, ["`a`*b* ", "\\*", "*_~", "*a* "]),
+    lambda noise: [*headings_in(noise, "org")]: (10_000, ["#+begin_src\n"]),
     draw: (2_000, ["x"]),
     claims: (10_000, ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "]),
     lambda noise: tags_of(noise).draft: (100_000, ["x <think> y ", "</think>"]),
