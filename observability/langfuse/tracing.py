@@ -270,8 +270,10 @@ def content_of(value: Any, *, send: bool) -> Any:
     """Return a text or arguments as they may be sent: truncated, or only their length."""
     if not send:
         return {"length": len(value if isinstance(value, str) else str(value))}
-    # Redaction follows, and might not recognize half a secret.
-    return f"{value[:MAX_TEXT].rsplit(None, 1)[0]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
+    if not isinstance(value, str) or len(value) <= MAX_TEXT:
+        return value
+    whole_words = value[:MAX_TEXT].rsplit(None, 1)[:1]  # redaction follows, and might not recognize half a secret
+    return f"{''.join(whole_words)}…"
 
 
 def hash_id(text: str) -> str:

@@ -151,11 +151,11 @@ async def test_open_observations_are_closed_at_the_end_and_long_ids_hashed() -> 
         trace = await tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
         trace.model_start(phase="write")
         trace.tool_start("1", tool="git_log", arguments={})
-        trace.end(outcome="failed", reason="internal")
+        trace.end(outcome="failed", reason="internal", answer="\n" * 60_000)
     assert {span.name for span in receiver.spans} == {"turn", "write", "git_log"}
     root = next(span for span in receiver.spans if span.name == "turn")
     assert len(root.attributes["session.id"]) == 64
-    assert len(root["input"]) == 50_001
+    assert (len(root["input"]), root["output"]) == (50_001, "…")
     assert root["level"] == "ERROR"
 
 
