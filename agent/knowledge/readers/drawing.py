@@ -1,6 +1,7 @@
 """Text of the charts and the SmartArt in Word documents and PowerPoint presentations."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from agent.knowledge.readers.document import markdown_table
@@ -41,6 +42,11 @@ def _points(series: Any, *kinds: str) -> dict[int, str]:
     for cache in (each for kind in kinds for each in series.iterfind(f"{_C}{kind}//{_C}pt/..")):
         form = cache.findtext(f"{_C}formatCode", "")
         for point in cache.iterfind(f"{_C}pt"):
-            value = point.findtext(f"{_C}v", "")
-            points[int(point.get("idx"))] = number_text(float(value), form) if form else value
+            points[int(point.get("idx"))] = _shown(point.findtext(f"{_C}v", ""), form)
     return points
+
+
+def _shown(value: str, form: str) -> str:
+    with suppress(ValueError, OverflowError):  # "#N/A", or a date beyond the calendar
+        return number_text(float(value), form) if form else value
+    return value

@@ -160,11 +160,12 @@ def chart_of(presentation: Any) -> Any:
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
     chart = slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, data).chart
     chart.chart_title.text_frame.text = "Use by year"
+    chart.element.xpath("//c:val//c:v")[-1].text = "#N/A"
     return chart
 
 
 CHART = (
-    "Use by year\n\n|  | Seats | Desks |\n| --- | --- | --- |\n| 2025-01-01 | 25% | 0.5 t |\n| 2026-01-01 |  | 1 t |"
+    "Use by year\n\n|  | Seats | Desks |\n| --- | --- | --- |\n| 2025-01-01 | 25% | 0.5 t |\n| 2026-01-01 |  | #N/A |"
 )
 DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 SMART_ART = (
