@@ -48,9 +48,9 @@ _EXPONENT = re.compile(rf"(?:⁻?[{_DIGITS}]{{1,2}}|\^-?\d{{1,2}}(?!\d))")
 _SQUARE = re.compile(r"²|2(?![\d.,]*\d|\w)|\s(?:carrés?|cuadrados?|persegi)\b", re.IGNORECASE)
 _CUBE = re.compile(r"³|3(?![\d.,]*\d|\w)|\s(?:cubes?|cúbicos?|kubik)\b", re.IGNORECASE)
 
-# "1½", "two and a half", "deux heures et demie". 10月半ば is the middle of October.
+# "1½", "two and a half", "deux heures et demie". 10月半ば is the middle of October, and 2个半天 are two half days.
 _HALF = re.compile(
-    r"\s?([¼½¾⅓⅔⅛⅜⅝⅞])|[个個]?半(?![ば数期額年])"
+    r"\s?([¼½¾⅓⅔⅛⅜⅝⅞])|[个個]?半(?![ば数期額年天日价價场場成])"
     r"|[\s-](?:and[\s-]a[\s-]half|und\seine?n?\shalbe[ns]?|et\sdemie?|y\smedi[oa]|setengah)(?![^\W\d_])",
     re.IGNORECASE,
 )

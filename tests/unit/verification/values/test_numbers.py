@@ -173,6 +173,7 @@ def test_a_half_belongs_to_the_number_before_it(text: str, language: str) -> Non
 def test_a_half_of_something_else_is_no_part_of_the_number_before_it() -> None:
     assert quantities("two weeks and a half day", "en")[0].readings == (2.0,)
     assert quantities("10月半ば", "ja")[0].readings == (10.0,)
+    assert [quantities(text, "zh")[0].readings for text in ("培训共3个半天", "第2个半价")] == [(3.0,), (2.0,)]
 
 
 RANKS = {
