@@ -88,8 +88,9 @@ async def _rename(redis: Redis, moves: Mapping[str, str]) -> None:
         try:
             if ":mb:" in new and await redis.exists(new):
                 entries: Any = await redis.lrange(old, 0, -1)
-                await redis.rpush(new, *entries)
-                await redis.delete(old)
+                for entry in entries:  # one by one: the older version may still add and remove some
+                    await redis.rpush(new, entry)
+                    await redis.lrem(old, 1, entry)
             elif not isinstance(redis, Cluster):
                 await redis.renamenx(old, new)
             elif (value := await redis.dump(old)) is not None:  # its nodes cannot rename a key across slots

@@ -92,6 +92,25 @@ async def test_questions_of_an_undone_upgrade_are_taken_over_behind_those_that_w
     await older.aclose()
 
 
+async def test_a_question_that_an_older_version_stores_during_the_take_over_is_kept(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await join_redis(redis_client, A)
+    old, new, read = "{orion:0}:mb:T0A:C1:1.000001", f"{A.prefix}:{{0}}:mb:T0A:C1:1.000001", redis_client.lrange
+    await redis_client.rpush(new, "waits")
+    await redis_client.rpush(old, "earlier")
+    await redis_client.zadd("{orion:0}:teams", {"T0A": 0})
+
+    async def read_before_another(name: str, *reach: int) -> list[str]:
+        entries = await read(name, *reach)
+        await redis_client.rpush(old, "later")
+        return [*map(str, entries)]
+
+    monkeypatch.setattr(redis_client, "lrange", read_before_another)
+    await join_redis(redis_client, A)
+    assert (await read(new, 0, -1), await read(old, 0, -1)) == (["waits", "earlier"], ["later"])
+
+
 async def test_keys_of_an_older_version_that_the_user_may_not_read_do_not_prevent_a_start(
     redis_client: Redis, redis_url: str
 ) -> None:
