@@ -153,14 +153,22 @@ class TurnObserver:
         self.over = True
         seconds, metrics = self._elapsed_s(), self.observers.metrics
         name = kind_of(outcome, quotes_only=self.engine.model.quotes_only)
-        end_trace(self.trace, outcome, name)
+        self.trace.end(outcome=name, reason=reason_of(outcome), answer=outcome.answer.text)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
         if isinstance(outcome, Silent):
-            self._count_figures(TurnFigures(**self._spent))
+            self._count_figures()
             return
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
-        self._count_figures(self._figures(outcome, name, seconds))
+        errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
+        self._count_figures(
+            outcome=name,
+            reason=reason_of(outcome),
+            errors=tuple(len(rules) for rules in errors),
+            failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
+            repaired=any(repair.is_fault for repair in outcome.answer.repairs),
+            latency_ms=seconds * 1000,
+        )
 
     def record_interruption(self, reason: str = "") -> None:
         """End the trace of a turn that was stopped, crashed or is tried again, and count its tokens."""
@@ -168,35 +176,20 @@ class TurnObserver:
         error, stopped = sys.exception(), self.lease and self.lease.stopped
         what = error.reason if isinstance(error, DeliveryFailed) else type(error).__name__ if error else ""
         self.trace.end(outcome="interrupted", reason=reason or stopped or what)
-        self._count_figures(TurnFigures(**self._spent))
+        self._count_figures()
 
-    def _count_figures(self, figures: TurnFigures) -> None:
-        team = self.question.thread.team if self.observers.per_team else ""
-        self.observers.stats.count(increments(figures), team=team)
-
-    @property
-    def _spent(self) -> dict[str, Any]:
-        """The figures of a turn that are about its tokens."""
+    def _count_figures(self, **of_outcome: Any) -> None:
+        """Count the tokens of a turn, and other figures unless it was silent or interrupted."""
         tokens = {name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()}
-        return {"tokens": tokens, "usage": self.recorder.usage or asdict(sum(self._tokens.values(), Usage()))}
+        usage = self.recorder.usage or asdict(sum(self._tokens.values(), Usage()))
+        team = self.question.thread.team if self.observers.per_team else ""
+        self.observers.stats.count(increments(TurnFigures(tokens=tokens, usage=usage, **of_outcome)), team=team)
 
     def _elapsed_s(self) -> float:
         """Return seconds since the turn began. Its total so far includes the wait in the mailbox."""
         seconds = time.monotonic() - self.started
         self.recorder.timings["total"] = seconds * 1000 + self.recorder.timings.get("queued", 0.0)
         return seconds
-
-    def _figures(self, outcome: TurnOutcome, name: str, seconds: float) -> TurnFigures:
-        errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
-        return TurnFigures(
-            outcome=name,
-            reason=reason_of(outcome),
-            errors=tuple(len(rules) for rules in errors),
-            failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
-            repaired=any(repair.is_fault for repair in outcome.answer.repairs),
-            latency_ms=seconds * 1000,
-            **self._spent,
-        )
 
     def _count(self, event: TurnEvent) -> None:
         metrics, seconds = self.observers.metrics, self.recorder.last_s
@@ -301,9 +294,9 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             pass
 
 
-def end_trace(trace: TurnTrace, outcome: TurnOutcome, name: str = "") -> None:
+def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
     """Put the end of a turn on its trace."""
-    trace.end(outcome=name or kind_of(outcome), reason=reason_of(outcome), answer=outcome.answer.text)
+    trace.end(outcome=kind_of(outcome), reason=reason_of(outcome), answer=outcome.answer.text)
 
 
 def kind_of(outcome: TurnOutcome, *, quotes_only: bool = False) -> str:
