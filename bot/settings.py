@@ -287,9 +287,8 @@ def feed_environment() -> dict[str, str]:
 def environment_for_mcp() -> dict[str, str]:
     """Return the variables for ``${NAME}`` in the file of MCP servers: the environment's and .env's."""
     with suppress(OSError, UnicodeDecodeError):
-        return {
-            name: value for name, value in dotenv_values(".env", encoding=_ENCODING).items() if value is not None
-        } | dict(os.environ)
+        in_file = dotenv_values(".env", encoding=_ENCODING)
+        return {name: value for name, value in in_file.items() if value is not None} | dict(os.environ)
     return dict(os.environ)
 
 
