@@ -129,13 +129,19 @@ def _name_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
         run, other = claim_terms[first:last], source_terms[start:stop]
         if kind == "replace" and _are_names(run, hit.stems) and _are_names(other, claim.stems):
             span, right = (run[0].start, run[-1].end), hit.text[other[0].start : other[-1].end]
-            if not _is_same_name(claim.text[slice(*span)], right) and _is_surely_another(evidence, hit, names, run):
-                yield evidence.replaced_by(span, hit, right)
+            both = (without_plural(name).casefold() for name in (claim.text[slice(*span)], right))
+            short, long = sorted(both, key=len)
+            if not _is_same_name(short, long) and _is_surely_another(evidence, hit, names, run):
+                yield evidence.replaced_by(span, hit, right, "unfounded" if _may_abbreviate(short, long) else "certain")
 
 
-def _is_same_name(one: str, other: str) -> bool:
-    """Return True if one is the other in the singular, or short for it: LA for Los Angeles, Ctrl for Control."""
-    short, long = sorted((without_plural(one).casefold(), without_plural(other).casefold()), key=len)
+def _is_same_name(short: str, long: str) -> bool:
+    """Return True if both are the same, or one is the initials of the other: LA for Los Angeles."""
+    return short == long or short.replace(".", "") == "".join(word[0] for word in long.split())
+
+
+def _may_abbreviate(short: str, long: str) -> bool:
+    """Return True for Ctrl and Control, but also for Bern and Berlin."""
     letters = iter(long)
     return short[:1] == long[:1] and all(letter in letters for letter in short if letter.isalnum())
 

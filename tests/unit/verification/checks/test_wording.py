@@ -84,9 +84,15 @@ ROLES = "The Incident Commander runs the meeting on Monday. The IC may ask anyon
         "The Incident Commander may ask anyone on the call to leave.",
     ],
 )  # fmt: skip
-def test_a_short_form_is_the_same_name(claim: str) -> None:
+def test_initials_are_the_same_name(claim: str) -> None:
     assert violations_of(ROLES, claim, judged=True) == []
-    assert violations_of("Then press Control-C twice.", "Then press Ctrl-C twice.", judged=True) == []
+
+
+@pytest.mark.parametrize("names", [("Control-C", "Ctrl-C"), ("Berlin", "Bern"), ("Mia", "Maria")])
+def test_only_a_judge_can_tell_a_short_form_of_a_name_from_another_name(names: tuple[str, str]) -> None:
+    source, claim = (f"Customers ask the desk for a refund after {name} confirms it." for name in names)
+    verdicts = (violations_of(source, claim, judged=judged) for judged in (True, False))
+    assert [[each.severity for each in verdict] for verdict in verdicts] == [["warning"], ["error"]]
 
 
 NOTES = (
