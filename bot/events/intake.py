@@ -20,7 +20,7 @@ from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import Workspaces
 from bot.queue.claim import Cancel, Cancellation
 from bot.queue.queue import SEEN_TTL_S
-from bot.slack.history import is_own
+from bot.slack.history import is_own, sort_key
 from bot.slack.message import (
     ADDRESSES_ORION,
     Access,
@@ -189,8 +189,9 @@ def _parse_edit(reading: _Reading) -> Incoming:
         raise Ignored(reason="subtype")  # such as the title of an agent's thread
     ids, earlier_ids = ([string(one, "id") for one in each.files] for each in (after, before))
     same, edited = after.content == before.content and ids == earlier_ids, string(after.message, "edited", "ts")
-    grows = after.content.shares and len(after.content.text) > len(before.content.text)
-    if not edited and (grows or len(ids) > len(earlier_ids)):
+    grows = (after.content.shares and len(after.content.text) > len(before.content.text)) or len(ids) > len(earlier_ids)
+    changed, posted = (sort_key(string(each, "ts"))[0] for each in (reading.event, after.message))
+    if not edited and grows and changed - posted < SEEN_TTL_S:  # after that it would count as a new message
         # Slack adds a linked message or file a second later. The event counts as a fuller one of the same message.
         shown = {**reading.event, "subtype": "", **after.message, "event_ts": after.message.get("ts")}
         return _parse(replace(reading, event=shown, message=shown))

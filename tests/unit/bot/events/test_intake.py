@@ -221,6 +221,7 @@ def test_a_linked_message_or_file_that_slack_adds_later_belongs_to_the_same_ques
         read = {"text": f"why? {link}{words}", "links_message": False, "event_ts": whole.event_ts, **files}
         assert whole == replace(asked, **read), "with the same key"
         assert (asked.links_message, asked.addressed) == (True, addressed)
+        assert reason({**shown, "ts": "1700086400.000100"}) == "not_an_edit", "a day later, as if it were new"
         shown["message"]["text"] = shown["previous_message"]["text"] = f"<@UBEN> see <{link}>"
         assert reason(shown) == "to_somebody_else"
 
