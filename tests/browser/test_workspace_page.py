@@ -115,6 +115,16 @@ async def test_an_interrupted_connection_loses_no_message(stage: Stage) -> None:
     await expect(page.locator("#connection")).to_be_hidden()
 
 
+async def test_a_message_that_arrives_during_a_click_does_not_undo_the_click(stage: Stage) -> None:
+    page = await stage.open("/#/C0GENERAL")
+    await page.locator(f"[data-channel={HELP}]").hover()
+    await page.mouse.down()
+    stage.workspace.post("U0RELEASE", HELP, "meanwhile")
+    await expect(page.locator(f"[data-channel={HELP}]")).to_have_class(re.compile("unread"))
+    await page.mouse.up()
+    await expect(page.locator("#timeline .message")).to_contain_text("meanwhile")
+
+
 async def test_a_restarted_workspace_is_reloaded_by_the_page(stage: Stage) -> None:
     stage.workspace.post(YOU, "C0GENERAL", "before")
     page = await stage.open("/#/C0GENERAL")

@@ -155,17 +155,27 @@ function drawThread() {
 }
 
 function drawSidebar() {
-  const item = (channel) => {
-    const unread = state.unread.get(channel.id) ?? 0;
-    const current = channel.id === state.channel;
-    const sign = isDirect(channel) ? avatar(member(channel.user)) : el("span", { class: "sign", "aria-hidden": "true" }, "#");
-    return el("li", {}, el(
-      "button", { type: "button", class: `nav-item${unread ? " unread" : ""}`, "data-channel": channel.id, "aria-current": current ? "page" : null, onclick: () => go(channel.id) },
-      sign, el("span", { class: "label" }, channel.name), unread && isDirect(channel) ? el("span", { class: "badge" }, String(unread)) : null, unread ? el("span", { class: "visually-hidden" }, " unread") : null,
-    ));
-  };
-  refill(byId("channel-list"), ...state.boot.channels.filter((one) => !isDirect(one)).map(item));
-  refill(byId("direct-list"), ...state.boot.channels.filter(isDirect).map(item));
+  drawPlaces(byId("channel-list"), state.boot.channels.filter((one) => !isDirect(one)));
+  drawPlaces(byId("direct-list"), state.boot.channels.filter(isDirect));
+}
+
+// A button stays while a message changes its text: the browser drops a click that began on a button it lost.
+function drawPlaces(list, channels) {
+  const kept = new Map([...list.querySelectorAll("button")].map((button) => [button.dataset.channel, button]));
+  const buttons = channels.map(({ id }) => kept.get(id) ?? el("button", { type: "button", "data-channel": id, onclick: () => go(id) }));
+  if (String([...kept.keys()]) !== String(channels.map((one) => one.id))) refill(list, ...buttons.map((button) => el("li", {}, button)));
+  buttons.forEach((button, at) => drawPlace(button, channels[at]));
+}
+
+function drawPlace(button, channel) {
+  const unread = state.unread.get(channel.id) ?? 0;
+  const sign = isDirect(channel) ? avatar(member(channel.user)) : el("span", { class: "sign", "aria-hidden": "true" }, "#");
+  const badge = unread && isDirect(channel) ? [el("span", { class: "badge" }, String(unread))] : [];
+  const note = unread ? [el("span", { class: "visually-hidden" }, " unread")] : [];
+  button.className = `nav-item${unread ? " unread" : ""}`;
+  if (channel.id === state.channel) button.setAttribute("aria-current", "page");
+  else button.removeAttribute("aria-current");
+  button.replaceChildren(sign, el("span", { class: "label" }, channel.name), ...badge, ...note);
 }
 
 function drawHead() {
