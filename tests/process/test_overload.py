@@ -18,7 +18,7 @@ from bot.local.server import LocalWorkspace
 from tests.process.chaos.crew import crew
 from tests.process.chaos.ledger import read_log
 from tests.process.chaos.member import Role
-from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, says
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
     CHANNEL,
     MENTION,
@@ -92,7 +92,8 @@ async def test_a_burst_stays_within_a_daily_budget_even_if_a_worker_is_killed(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     usage = (TOKENS - 100, 100)
-    decisions = chain([HANGS], repeat(replace(RESPOND, usage=usage, wait_s=1)))  # a second for all others to begin
+    # Time to kill a worker, which may be another one than the worker that asked first; then a second for all to begin.
+    decisions = (replace(RESPOND, usage=usage, wait_s=wait_s) for wait_s in chain([5], repeat(1)))
     async with (
         ScriptedOpenAI(decisions=decisions, drafts=repeat(says(GOOD, usage=usage))) as server,
         LocalWorkspace(docs=(text_pages(),), strictness=LENIENT) as opened,

@@ -16,7 +16,7 @@ from agent.knowledge.types import DeferredSource, IndexReport, IndexRun, Readabl
 from tests.support.documents import bytes_of
 from tests.support.web_site import LocalSite, Reply, html
 
-HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=1.0, step_timeout_s=0.5, failures=3)
+HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=3.0, step_timeout_s=3.0, failures=3)
 
 
 @pytest.fixture
