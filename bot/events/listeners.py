@@ -254,7 +254,8 @@ class Listeners:
 
         async def welcome(delivery: Delivery) -> None:
             place, language = ThreadKey(team=click.team, channel=channel, thread_ts=channel), await click.language()
-            if refusal := await click.refusal(channel):
+            refusal = await click.refusal(channel)
+            if refusal not in {"", "unknown_person"}:  # if Slack did not say soon, each question is checked anyway
                 await delivery.post_ephemeral(place, click.user, say(refusal, language))
                 return
             await delivery.post_notice(place, say("welcome", language), f"{ts}:welcome")

@@ -270,6 +270,14 @@ async def test_orion_says_once_how_to_ask_in_a_channel_it_was_invited_to(opened:
         assert (asked.text, asked.thread, asked.addressed) == ("how do we release?", place, "mention")
 
 
+async def test_orion_introduces_itself_even_if_slack_does_not_say_who_invited_it(opened: Opened) -> None:
+    async with opened() as running:
+        server = running.slack.server
+        server.faults.fail("users.info", "internal_error", times=50)
+        server.join("U0ORION", CHANNEL)
+        await server.wait_for(lambda: say("welcome", None) in [m["text"] for m in server.messages(CHANNEL)])
+
+
 async def test_orion_invites_no_questions_in_a_channel_in_which_it_does_not_answer(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
