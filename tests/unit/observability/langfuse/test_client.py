@@ -172,9 +172,9 @@ async def test_a_password_file_does_not_replace_the_keys(monkeypatch: pytest.Mon
     (tmp_path / ".netrc").write_text("default login someone password else\n")
     (tmp_path / ".netrc").chmod(0o600)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("observability.langfuse.client.is_loopback", lambda _: False)
     async with LangfuseReceiver() as receiver:
-        connection = Connection(public_key="pk", secret_key="“sk”", host=receiver.url)
+        monkeypatch.setenv("HTTP_PROXY", receiver.url)  # the file counts for other hosts than one's own machine
+        connection = Connection(public_key="pk", secret_key="“sk”", host="http://langfuse.test")
         tracer = Tracer(connection)
         await one_turn(tracer)
         await tracer.aclose()
