@@ -214,7 +214,8 @@ def closed_port() -> str:
 
 
 EXITING = """
-import asyncio, sys, time
+import asyncio, structlog, sys, time
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # a thread may log at any time
 from observability.langfuse.connection import Connection
 from observability.langfuse.tracing import Tracer
 async def main():
@@ -235,7 +236,7 @@ async def test_a_dead_or_hanging_host_delays_neither_turns_nor_the_shutdown_nor_
     async def ends(url: str) -> None:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", EXITING, url, stdout=subprocess.PIPE)
         out, _ = await process.communicate()
-        took_s, ended = map(float, out.split()[-2:])
+        took_s, ended = map(float, out.split())
         assert process.returncode == 0
         assert took_s < 10
         assert time.monotonic() - ended < 20
